@@ -28,9 +28,9 @@ from asterism.differential.backends.pytorch import COMPILED_GRAPHS
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.trivial import trivial_models
 from asterism.differential.engine.worker_environment import variables
-from asterism.memo.generating.strategy import campaign
+from asterism.memo.generating.strategy import run_campaign
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_build import build_model
 from asterism.memo.graphs.light_keras import import_keras
 from libraries import Params, seeds
 
@@ -70,13 +70,13 @@ def measure(option: str, models: int, deadline: float) -> None:
     library.start()
     params = read_params(Params)
     budget = params.generate.model_copy(update={"models": 2000})
-    whole = campaign(seeds(params.reduce), budget, 0, "memo")
+    whole = run_campaign(seeds(params.reduce), budget, 0, "memo")
     trivial, _ = next(trivial_models([f"pytorch:{option}"]))
     assert isinstance(trivial, Graph)
     compiled_by(library, trivial, option, 0)
     graphs = ran = tried = 0
     began = processor_seconds()
-    for number in whole.broadest(models):
+    for number in whole.choose_broadest(models):
         tried += 1
         counters.clear()
         before, said = processor_seconds(), "ran"
@@ -102,7 +102,7 @@ def measure(option: str, models: int, deadline: float) -> None:
 
 def compiled_by(library: Library, graph: Graph, option: str, number: int) -> None:
     """Compile a model and run it once."""
-    compiled = library.compile(Built(graph, build(graph)), option)  # type: ignore[arg-type]
+    compiled = library.compile(Built(graph, build_model(graph)), option)  # type: ignore[arg-type]
     library.run(compiled, sample_inputs(graph, 0, number, "normal"))
 
 

@@ -27,7 +27,7 @@ from asterism.criteria.params import CriteriaParams
 from asterism.data.given.reading import Arrays
 from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import FittedCriteria, fit
-from asterism.deepimportance.heatmaps import Heatmaps, heatmaps
+from asterism.deepimportance.heatmaps import Heatmaps, compute_heatmaps
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.measurement import AdequacyMeasurement, measure
 from asterism.deepimportance.params import ImportanceParams
@@ -205,7 +205,7 @@ def _relevance_of_pixels(judged: JudgedModel, tests: Arrays, params: _Params) ->
     if not shown or labels is None or not judged.classifies:
         return None
     try:
-        return heatmaps(judged, params.importance.relevance, items, labels)
+        return compute_heatmaps(judged, params.importance.relevance, items, labels)
     except UserError as error:
         log.warning("the page shows no relevance of pixels", reason=str(error))
         return None

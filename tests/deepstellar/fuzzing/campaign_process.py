@@ -17,9 +17,9 @@ def main(network: Path, folder: Path) -> None:
     settings = params(mutants=12_000, islands=2)
     islands = SharedWorkUnits("fuzz", "key")
     found = fuzz(world.network, world.model, world.seeds, settings, "transition", 1, islands)
-    crashes = results.save(found, list(settings.mutators), folder)
-    write_json(folder / "metrics.json", results.metrics(found, crashes))
-    write_table(folder / "history.csv", results.history(found))
+    crashes = results.save_population(found, list(settings.mutators), folder)
+    write_json(folder / "metrics.json", results.campaign_metrics(found, crashes))
+    write_table(folder / "history.csv", results.history_columns(found))
 
 
 if __name__ == "__main__":

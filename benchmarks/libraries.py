@@ -31,7 +31,7 @@ from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduce import narrow_layers, reduce_model, renumber_nodes
 from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import campaign
+from asterism.memo.generating.strategy import run_campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_read import graph_of
@@ -82,7 +82,7 @@ def generate(params: GenerateParams, graphs: dict[str, Graph], count: int) -> No
     for mutations in (1, params.mutations):
         budget = params.model_copy(update={"models": count, "mutations": mutations})
         started = time.process_time()
-        made = campaign(graphs, budget, 0, "memo")
+        made = run_campaign(graphs, budget, 0, "memo")
         seconds = time.process_time() - started
         print(
             f"{len(made.mutants)} valid models of {mutations} mutation(s) in "
@@ -96,7 +96,7 @@ def coverage(params: GenerateParams, graphs: dict[str, Graph], count: int) -> No
     """Coverage of so many models by each strategy."""
     budget = params.model_copy(update={"models": count})
     for strategy in ("memo", "memo_r", "memo_o", "cradle", "muffin"):
-        rates = campaign(graphs, budget, 0, strategy).coverage.rates()
+        rates = run_campaign(graphs, budget, 0, strategy).coverage.rates()
         print(f"{strategy:8} {count} models: {covered(rates)}")
 
 
@@ -107,8 +107,8 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
     """
     begun = time.perf_counter()
     budget = params.generate.model_copy(update={"models": asked.models})
-    whole = campaign(graphs, budget, asked.seed, asked.strategy)
-    made, order = [mutant.graph for mutant in whole.mutants], whole.broadest(asked.first)
+    whole = run_campaign(graphs, budget, asked.seed, asked.strategy)
+    made, order = [mutant.graph for mutant in whole.mutants], whole.choose_broadest(asked.first)
     print(f"{len(made)} models made and put into order in {time.perf_counter() - begun:.1f} s")
     backends = (
         tuple(params.execute.backends) if asked.backends == DEFAULT else BACKENDS[asked.backends]

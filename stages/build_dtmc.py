@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.core.drawing.svg import write_svg
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection
-from asterism.deepstellar.model.markov_chain import draw, export
+from asterism.deepstellar.model.markov_chain import draw_markov_chain, write_model_checker_files
 from asterism.deepstellar.model.profile import Profile
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams
@@ -25,8 +25,8 @@ def run(params: Params) -> None:
     classes = int(profile.labels.max()) + 1
     model = TraceModel.fit(profile.states, profile.labels, classes, params.abstraction)
     model.save(ARTIFACTS)
-    export(model.abstraction, model.dtmc, ARTIFACTS)
-    write_svg(Path("plots/build_dtmc/graph.svg"), draw(model))
+    write_model_checker_files(model.abstraction, model.dtmc, ARTIFACTS)
+    write_svg(Path("plots/build_dtmc/graph.svg"), draw_markov_chain(model))
     explained = model.abstraction.pca.explained
     metrics = {**model.facts(), "sequences": len(profile.labels)}
     write_json(Path("metrics/build_dtmc.json"), metrics)

@@ -44,9 +44,11 @@ def run(params: Params, criterion: str) -> None:
         params.seed,
         islands,
     )
-    crashes = results.save(found, list(params.fuzz.mutators), Path("artifacts/fuzz") / criterion)
-    metrics = results.metrics(found, crashes)
+    crashes = results.save_population(
+        found, list(params.fuzz.mutators), Path("artifacts/fuzz") / criterion
+    )
+    metrics = results.campaign_metrics(found, crashes)
     write_json(Path(f"metrics/fuzz-{criterion}.json"), metrics)
-    write_table(Path(f"plots/fuzz-{criterion}/history.csv"), results.history(found))
+    write_table(Path(f"plots/fuzz-{criterion}/history.csv"), results.history_columns(found))
     islands.finish()
     log.info("campaign ended", **{k: v for k, v in metrics.items() if isinstance(v, int)})

@@ -38,7 +38,9 @@ def run(params: Params) -> None:
     reward = partial(branch_reward, backends, WEIGHTS, params.seed) if backends else nullcontext
     campaigns = generate(seeds, params.generate, params.seed, islands, reward)
     main = campaigns[params.generate.strategy]
-    executed = {i: main.mutants[i].graph for i in sorted(main.broadest(params.generate.executed))}
+    executed = {
+        i: main.mutants[i].graph for i in sorted(main.choose_broadest(params.generate.executed))
+    }
     write_models(ARTIFACTS, {f"{i:05d}": graph for i, graph in executed.items()})
     write_table(ARTIFACTS / "mutants.csv", mutant_table(main, executed))
     branches = branch_table(main.rewards)

@@ -40,23 +40,11 @@ def run(params: Params) -> None:
 
     driving = load_driving(params.driving, params.seed)
     plan = AttackPlan.make(driving.test_images, params.attack, params.seed)
-    model, errors = train_regressor(
-        driving,
-        params.preprocessing,
-        params.driving_training,
-        params.driving.layer,
-        params.seed,
+    regressor, errors = train_regressor(
+        driving, params.preprocessing, params.driving_training, params.driving, params.seed
     )
     measured, found = measure_regressor(
-        model,
-        driving,
-        plan,
-        params.preprocessing,
-        params.attack,
-        params.importance,
-        params.criteria,
-        params.driving,
-        params.seed,
+        regressor, plan, params.attack, params.importance, params.criteria, params.seed
     )
     write_json(METRICS, errors | measured)
     write_arrays(INPUTS, **found.per_input())

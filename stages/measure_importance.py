@@ -8,7 +8,7 @@ from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit
-from asterism.deepimportance.heatmaps import heatmaps
+from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure_augmented
 from asterism.deepimportance.params import ImportanceParams
@@ -55,7 +55,7 @@ def run(params: Params) -> None:
     )
     save_fitted(fitted, ARTIFACTS)
     save_combinations(measured, split.base, ARTIFACTS)
-    shown = heatmaps(model, params.importance.relevance, data.test_images, data.test_labels)
+    shown = compute_heatmaps(model, params.importance.relevance, data.test_images, data.test_labels)
     shown.save(ARTIFACTS)
     write_json(Path("metrics/measure_importance.json"), measured.metrics)
     write_table(PLOTS / "coverage.csv", measured.rows)

@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.params import ParameterSection
 from asterism.data import DataParams, load_any
-from asterism.deepstellar.model.profile import profile
+from asterism.deepstellar.model.profile import profile_states
 from asterism.models.recurrent.trained import open_trained
 
 
@@ -19,7 +19,7 @@ def run(params: Params) -> None:
     """Stream the states to disk."""
     data = load_any(params.data)
     network = open_trained(Path("artifacts/train_rnn"))
-    profiled = profile(
+    profiled = profile_states(
         network, data.train_images, data.train_labels, Path("artifacts/profile_states")
     )
     metrics = {"inputs": len(data.train_images), "profiled": profiled}

@@ -6,7 +6,7 @@ import numpy as np
 from asterism.core.files.artifacts import read_arrays
 from asterism.data import Dataset
 from asterism.deepimportance import heatmaps as module
-from asterism.deepimportance.heatmaps import heatmaps
+from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.params import RelevanceParams
 from asterism.deepimportance.tracing import BATCH
@@ -32,7 +32,9 @@ def test_relevance_of_a_linear_network_is_that_of_its_weights(tmp_path, monkeypa
     kernel = np.asarray(model.layers[-1].kernel).reshape(4, 4, 3, 4)
     for batch in (2, BATCH):
         monkeypatch.setattr(module, "BATCH", batch)
-        found = heatmaps(JudgedKeras(model, UNIT), RULES, data.test_images, data.test_labels)
+        found = compute_heatmaps(
+            JudgedKeras(model, UNIT), RULES, data.test_images, data.test_labels
+        )
         chosen = [1, 2, 5, 4, 7, 0, 3, 6]  # the first three of each class
         assert np.array_equal(found.images, data.test_images[chosen])
         assert found.labels.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]

@@ -10,7 +10,7 @@ from torch.nn import functional
 import asterism
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import COMPOSITES, RuleSettings
-from asterism.deepimportance.heatmaps import heatmaps
+from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.judged_torch import JudgedTorch
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -99,8 +99,8 @@ def test_relevance_is_that_of_keras_on_the_same_weights(composite, ours, theirs)
 def test_relevance_of_pixels_is_that_of_keras_on_the_same_weights(composite):
     model, net = twins()
     rules, labels = RULES.model_copy(update={"composite": composite}), np.arange(90) % 4
-    wanted = heatmaps(JudgedKeras(model, UNIT), rules, PICTURES, labels)
-    found = heatmaps(JudgedTorch(net, PICTURES, UNIT), rules, PICTURES, labels)
+    wanted = compute_heatmaps(JudgedKeras(model, UNIT), rules, PICTURES, labels)
+    found = compute_heatmaps(JudgedTorch(net, PICTURES, UNIT), rules, PICTURES, labels)
     assert found.labels.tolist() == [0] * 3 + [1] * 3 + [2] * 3, "the model has three classes"
     assert np.array_equal(found.images, PICTURES[[0, 4, 8, 1, 5, 9, 2, 6, 10]])
     atol = 1e-5 * np.abs(wanted.relevance).max()

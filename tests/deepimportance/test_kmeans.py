@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from asterism.deepimportance import histogram as module
 from asterism.deepimportance.clusters import fit_clusters
 from asterism.deepimportance.histogram import Histogram
-from asterism.deepimportance.kmeans import cluster, silhouette
+from asterism.deepimportance.kmeans import cluster_values, silhouette
 from asterism.deepimportance.params import ClusterParams
 
 NUMBERS = st.one_of(
@@ -38,7 +38,7 @@ def within(values, counts, borders):
 @given(NUMBERS)
 def test_no_partition_is_better(numbers):
     values, counts = counted(numbers)
-    for found in cluster(values, counts, 4):
+    for found in cluster_values(values, counts, 4):
         k = len(found.centroids)
         best = min(
             within(values, counts, [0, *cut, len(values)])
@@ -47,13 +47,13 @@ def test_no_partition_is_better(numbers):
         assert found.cost == pytest.approx(best, rel=1e-6, abs=1e-6)
         assert within(values, counts, found.borders) == pytest.approx(best, rel=1e-6, abs=1e-6)
         assert np.all(np.diff(found.borders) > 0)
-    assert len(cluster(values, counts, 4)) == min(4, len(values))
+    assert len(cluster_values(values, counts, 4)) == min(4, len(values))
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_scikit_learn_is_never_better(k):
     numbers = np.round(np.random.default_rng(k).gamma(2, size=3000), 2)
-    found = cluster(*counted(numbers), k)[-1]
+    found = cluster_values(*counted(numbers), k)[-1]
     lloyd = KMeans(k, n_init=10, random_state=0).fit(numbers[:, None])
     assert found.cost <= lloyd.inertia_ * (1 + 1e-9)
     assert found.cost == pytest.approx(lloyd.inertia_, rel=0.02)
@@ -61,7 +61,7 @@ def test_scikit_learn_is_never_better(k):
 
 def test_large_offsets_lose_no_digits():
     values, counts = counted(np.random.default_rng(0).normal(size=500))
-    near, far = (cluster(values + offset, counts, 4)[-1] for offset in (0, 1e7))
+    near, far = (cluster_values(values + offset, counts, 4)[-1] for offset in (0, 1e7))
     np.testing.assert_array_equal(near.borders, far.borders)
 
 

@@ -7,16 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_abstraction import grid, random_states
 
-from asterism.deepstellar.coverage.criteria import TRACE_CRITERIA, fitted, in_order, measure
+from asterism.deepstellar.coverage.criteria import (
+    TRACE_CRITERIA,
+    build_trace_criteria,
+    criteria_in_order,
+    measure_criteria,
+)
 from asterism.deepstellar.coverage.similarity import (
     choose_references,
-    detection,
+    detection_roc,
     item_codes,
     jaccard,
     similarity_to_class,
 )
 from asterism.deepstellar.model.dtmc import Dtmc
-from asterism.deepstellar.model.markov_chain import export
+from asterism.deepstellar.model.markov_chain import write_model_checker_files
 from asterism.deepstellar.model.trace_model import TraceModel, boundary_codes
 
 CLASSES = 3
@@ -72,15 +77,15 @@ def test_coverage_is_that_of_the_definition(seed, scale):
     profiled_cells = as_cells(model, codes)
     edge = twins.boundary({c for trace in profiled_cells for c in trace}, 2, 2)
     expected = twins.coverage(profiled_cells, as_cells(model, tested), edge)
-    assert measure(model, tested) == pytest.approx(expected)
+    assert measure_criteria(model, tested) == pytest.approx(expected)
 
 
 @given(st.integers(0, 1000), st.permutations(range(30)), st.integers(1, 30))
 def test_coverage_grows_and_depends_neither_on_order_nor_on_batches(seed, order, batch):
     model, _, _ = build(seed)
     tested = model.abstraction.encode(random_states(seed + 1))
-    whole = measure(model, tested)
-    for name, coverage in fitted(model, TRACE_CRITERIA).items():
+    whole = measure_criteria(model, tested)
+    for name, coverage in build_trace_criteria(model, TRACE_CRITERIA).items():
         before = 0.0
         for start in range(0, 30, batch):
             coverage.update(tested[order][start : start + batch])
@@ -93,17 +98,17 @@ def test_coverage_grows_and_depends_neither_on_order_nor_on_batches(seed, order,
 def test_a_fork_goes_on_alone(name):
     model, _, _ = build(3)
     tested = model.abstraction.encode(random_states(4))
-    first = fitted(model, [name])[name]
+    first = build_trace_criteria(model, [name])[name]
     first.update(tested[:3])
     before = first.value()
     second = first.fork()
     assert second.value() == before
     second.update(tested)
-    assert first.value() == before < second.value() == measure(model, tested)[name]
+    assert first.value() == before < second.value() == measure_criteria(model, tested)[name]
 
 
 def test_reports_show_the_criteria_in_the_papers_order():
-    assert in_order() == [
+    assert criteria_in_order() == [
         "basic_state",
         "weighted_state",
         "n_step_state_boundary",
@@ -115,7 +120,7 @@ def test_reports_show_the_criteria_in_the_papers_order():
 @given(st.integers(0, 1000), st.integers(1, 4), st.integers(1, 12))
 def test_the_profiled_inputs_cover_everything_but_the_boundary(seed, k, m):
     model, codes, _ = build(seed, k=k, m=m)
-    values = measure(model, codes)
+    values = measure_criteria(model, codes)
     assert values.pop("n_step_state_boundary") == 0
     assert set(values.values()) == {1.0}
 
@@ -124,7 +129,7 @@ def test_a_model_is_stored_whole(tmp_path):
     model, codes, _ = build(5)
     model.save(tmp_path)
     loaded = TraceModel.load(tmp_path)
-    assert measure(loaded, codes) == measure(model, codes)
+    assert measure_criteria(loaded, codes) == measure_criteria(model, codes)
     assert (loaded.dtmc.counts != model.dtmc.counts).nnz == 0
     assert np.array_equal(loaded.dtmc.initial, model.dtmc.initial)
 
@@ -143,7 +148,7 @@ def test_single_steps_have_no_transitions():
 def test_storm_reads_the_chain_and_agrees_about_it(tmp_path):
     stormpy = pytest.importorskip("stormpy")
     model, _, _ = build(7)
-    export(model.abstraction, model.dtmc, tmp_path)
+    write_model_checker_files(model.abstraction, model.dtmc, tmp_path)
     chain = stormpy.build_model_from_explicit(
         str(tmp_path / "storm" / "dtmc.tra"), str(tmp_path / "storm" / "dtmc.lab")
     )
@@ -163,7 +168,7 @@ def test_storm_reads_the_chain_and_agrees_about_it(tmp_path):
 
 def test_prism_files_tell_the_same(tmp_path):
     model, _, _ = build(7)
-    export(model.abstraction, model.dtmc, tmp_path)
+    write_model_checker_files(model.abstraction, model.dtmc, tmp_path)
     header, *lines = (tmp_path / "prism" / "dtmc.tra").read_text().splitlines()
     states, transitions = map(int, header.split())
     assert len(lines) == transitions
@@ -219,8 +224,8 @@ def test_references_are_drawn_from_each_class():
 
 
 def test_detection_finds_what_is_unlike():
-    area, curve = detection(np.array([0.9, 0.8]), np.array([0.1, 0.2, 0.3]))
+    area, curve = detection_roc(np.array([0.9, 0.8]), np.array([0.1, 0.2, 0.3]))
     assert area == 1
     assert curve[0].tolist() == [0, 0]
     assert curve[-1].tolist() == [1, 1]
-    assert detection(np.array([0.5]), np.array([0.5]))[0] == 0.5
+    assert detection_roc(np.array([0.5]), np.array([0.5]))[0] == 0.5

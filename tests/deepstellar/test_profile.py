@@ -10,10 +10,10 @@ from test_dtmc import build
 from asterism.core.drawing.svg import svg_text
 from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
-from asterism.deepstellar.coverage.criteria import measure
+from asterism.deepstellar.coverage.criteria import measure_criteria
 from asterism.deepstellar.coverage.measurement import _draw_references, measure_sets
-from asterism.deepstellar.model.markov_chain import draw
-from asterism.deepstellar.model.profile import BATCH, Profile, profile
+from asterism.deepstellar.model.markov_chain import draw_markov_chain
+from asterism.deepstellar.model.profile import BATCH, Profile, profile_states
 
 
 class Network:
@@ -43,7 +43,7 @@ def test_states_of_the_correctly_classified_inputs_in_order(tmp_path, count):
     labels = images(count)[:, 0, 0, 0].astype(np.int64) % 10
     labels[::3] = (labels[::3] + 1) % 10  # wrong
     labels[0] = 0
-    kept = profile(DIGITS, images(count), labels, tmp_path)
+    kept = profile_states(DIGITS, images(count), labels, tmp_path)
     expected = np.flatnonzero(np.arange(count) % 251 % 10 == labels)
     found = Profile.load(tmp_path)
     assert kept == len(expected)
@@ -59,7 +59,7 @@ def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path):
         inputs = images(count)
         labels = inputs[:, 0, 0, 0].astype(np.int64) % 10
         tracemalloc.start()
-        profile(DIGITS, inputs, labels, tmp_path / str(count))
+        profile_states(DIGITS, inputs, labels, tmp_path / str(count))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     one_more_input = 3 * 8  # its position, held until the end, and copies of it
@@ -69,7 +69,7 @@ def test_memory_does_not_grow_with_the_number_of_inputs(tmp_path):
 def test_a_network_that_is_always_wrong(tmp_path):
     wrong = np.full(5, 9, np.int64)
     with pytest.raises(UserError, match="nothing to profile"):
-        profile(DIGITS, images(5), wrong, tmp_path)
+        profile_states(DIGITS, images(5), wrong, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -89,7 +89,7 @@ def test_every_set_is_measured_and_the_suspicious_ones_are_told_apart(setting):
     found = measure_sets(network, model, data, sets, ["odd", "empty"], references=3, seed=0)
     assert list(found.metrics) == ["test", "seeds", "odd", "empty"]
     codes = model.abstraction.encode(network.states[:20])
-    assert found.metrics["test"] == {"inputs": 20, **measure(model, codes)}
+    assert found.metrics["test"] == {"inputs": 20, **measure_criteria(model, codes)}
     assert "state_similarity_auroc" in found.metrics["odd"]
     assert "state_similarity_auroc" not in found.metrics["seeds"]
     assert found.metrics["empty"]["inputs"] == 0
@@ -125,5 +125,7 @@ def test_a_network_that_is_always_wrong_is_measured(setting):
 
 def test_the_picture_is_the_same_every_time(setting):
     _, model, _, _ = setting
-    assert svg_text(draw(model, states=10)) == svg_text(draw(model, states=10))
-    assert svg_text(draw(model, states=10_000)).startswith("<svg")
+    assert svg_text(draw_markov_chain(model, states=10)) == svg_text(
+        draw_markov_chain(model, states=10)
+    )
+    assert svg_text(draw_markov_chain(model, states=10_000)).startswith("<svg")

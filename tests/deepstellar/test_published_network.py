@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from asterism.data import DataParams, load
-from asterism.deepstellar.coverage.criteria import measure
-from asterism.deepstellar.model.profile import Profile, profile
+from asterism.deepstellar.coverage.criteria import measure_criteria
+from asterism.deepstellar.model.profile import Profile, profile_states
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams
 from asterism.models.recurrent import open_rnn
@@ -23,7 +23,7 @@ def setting(tmp_path_factory):
         data = load(DataParams(name="mnist", path="conf/no_file", train=None, test=None))
     network = open_rnn(SHARED / "models" / "mnist-lstm.h5", "lstm_1")
     folder = tmp_path_factory.mktemp("profile")
-    assert profile(network, data.train_images, data.train_labels, folder) == 59_543
+    assert profile_states(network, data.train_images, data.train_labels, folder) == 59_543
     return network, data, Profile.load(folder)
 
 
@@ -39,6 +39,6 @@ def test_states_and_transitions(setting, k, m, states, transitions):
     if k == 3:
         probabilities, hidden = network.run(data.test_images)
         assert (probabilities.argmax(axis=1) == data.test_labels).mean() == pytest.approx(0.9825)
-        values = measure(model, model.abstraction.encode(np.asarray(hidden)))
+        values = measure_criteria(model, model.abstraction.encode(np.asarray(hidden)))
         assert values["basic_state"] == pytest.approx(0.886, abs=0.005)
         assert values["basic_transition"] == pytest.approx(0.683, abs=0.005)

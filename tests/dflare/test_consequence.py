@@ -13,7 +13,7 @@ from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.outcome import Findings
-from asterism.dflare.trigger import SearchSeeds, _minimal, summarise
+from asterism.dflare.trigger import _minimal, summarise
 from asterism.images.mutator import build_mutators
 
 #: What the small models can reach: their probabilities seldom are above 0.9.
@@ -152,7 +152,7 @@ def test_both_kinds_of_queries_are_saved_and_told(tmp_path):
 def test_minimal_inputs_are_as_consequential_as_those_that_were_found():
     task = search(seeds(15))
     findings = task.run()
-    minimal = _minimal(task, findings.triggers, SearchSeeds(seeds(15), np.arange(15)), 60)
+    minimal = _minimal(task, findings.triggers, 60)
     holds, shrank = consequences_of(seeds(15)), 0
     for found, smaller in zip(findings.triggers, minimal, strict=True):
         assert smaller.seed == found.seed

@@ -10,7 +10,7 @@ from asterism.differential.engine.branch_reward import branch_reward
 from asterism.differential.engine.branches import branch_table
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.memo.generating.strategy import campaign
+from asterism.memo.generating.strategy import run_campaign
 from asterism.memo.graphs.store import write_weights
 from libraries.small_results import chained
 from libraries.small_runs import python
@@ -91,7 +91,7 @@ def test_new_branches_are_rewarded_and_a_reward_goes_on_where_it_was(tmp_path: P
         assert "keras/src/layers" in table["module"]
         assert all(0 <= r <= b for r, b in zip(table["reached"], table["branches"], strict=True))
         before = reward.learnt()
-        made = campaign(SEEDS, generate_params(models=3), 0, "memo", extra=reward)
+        made = run_campaign(SEEDS, generate_params(models=3), 0, "memo", extra=reward)
         assert len(made.mutants) == 3 and len(reward.learnt()["branches"]) > len(before["branches"])
         reward.restore(learnt)
         assert reward.learnt() == learnt and reward(dense) < first / 4

@@ -11,7 +11,7 @@ from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.reference.runs import STAND_INS, replace_special_numbers
 from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit
 from asterism.memo.graphs.store import write_weights
-from asterism.memo.graphs.weights import KINDS, kinds_among, layer_weights, special_kinds
+from asterism.memo.graphs.weights import KINDS, layer_weights, special_kinds, special_kinds_in
 from libraries.small_results import chained, made_result, verdict_on
 from libraries.small_runs import task_of, working
 from memo.small_graphs import branching, layer
@@ -181,8 +181,8 @@ def test_the_kind_of_an_edit_is_that_of_the_weight_it_makes(seed):
     graph = with_edit(seed)
     variables = [("kernel", (4, 3)), ("bias", (3,))]
     arrays = layer_weights(graph.nodes[graph.layers[0]], variables, {})
-    assert kinds_among(arrays) == special_kinds(graph) != ()
-    assert special_kinds(PLAIN) == () and kinds_among([np.ones(2)]) == ()
+    assert special_kinds_in(arrays) == special_kinds(graph) != ()
+    assert special_kinds(PLAIN) == () and special_kinds_in([np.ones(2)]) == ()
 
 
 def test_tasks_with_special_weights_are_probed_and_questions_are_not(tmp_path):

@@ -20,7 +20,7 @@ from asterism.differential.engine.worker import Worker
 from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.engine.worker_environment import keras_forks
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_build import build_model
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library
 from libraries.small_results import chained
@@ -85,7 +85,7 @@ def test_a_model_that_keras_takes_is_saved_as_a_file_of_its_own(tmp_path):
     assert (first, nothing) == (again, None)
     (tmp_path / "model.keras").write_bytes(first)
     batch = np.ones((2, 5, 3), np.float32)
-    expected = np.asarray(build(graph)(batch, training=False))
+    expected = np.asarray(build_model(graph)(batch, training=False))
     model = load_keras(tmp_path / "model.keras")
     np.testing.assert_array_equal(np.asarray(model(batch, training=False)), expected)
 

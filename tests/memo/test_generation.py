@@ -23,7 +23,7 @@ from asterism.memo.generating.campaign import (
     MODEL_COST,
     GenerationCampaign,
     Mutant,
-    broadest,
+    choose_broadest,
     cost_of,
     growth_table,
     mutant_table,
@@ -32,11 +32,11 @@ from asterism.memo.generating.campaign import (
 from asterism.memo.generating.generate import generate
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.strategies.memo import Memo
-from asterism.memo.generating.strategy import STRATEGIES, Strategy, attempt, campaign
+from asterism.memo.generating.strategy import STRATEGIES, Strategy, draw_mutant, run_campaign
 from asterism.memo.graphs.coverage import Coverage, coverage_of, declared, elements_of
-from asterism.memo.graphs.graph import Node, WeightEdit, infer, sequential
+from asterism.memo.graphs.graph import Node, WeightEdit, infer_outputs, sequential
 from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_build import build_model
 from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
 from asterism.memo.universe.tensors import Tensor
 from asterism.search.metropolis import MetropolisHastings
@@ -51,20 +51,20 @@ def test_an_operator_makes_a_valid_graph_and_leaves_the_old_one_alone(name):
     for number in range(30):
         graph = list(SEEDS.values())[number % 3]
         before = graph.to_json()
-        mutant = attempt(name, graph, Context(stream(5, name, number)), generate_params())
+        mutant = draw_mutant(name, graph, Context(stream(5, name, number)), generate_params())
         assert graph.to_json() == before
         if mutant is None:
             continue
         made += 1
         assert mutant.to_json() != before
-        assert dict(mutant.tensors) == infer(mutant.nodes)
+        assert dict(mutant.tensors) == infer_outputs(mutant.nodes)
         assert graph_from_json(mutant.to_json()) == mutant
     assert made >= 5
 
 
 @pytest.mark.parametrize("name", STRATEGIES.names())
 def test_a_strategy_spends_its_budget_the_same_way_every_time(name):
-    first, second = (campaign(SEEDS, generate_params(models=12), 4, name) for _ in range(2))
+    first, second = (run_campaign(SEEDS, generate_params(models=12), 4, name) for _ in range(2))
     assert len(first.mutants) == (3 if name == "cradle" else 12)
     assert [m.graph.to_json() for m in first.mutants] == [m.graph.to_json() for m in second.mutants]
     assert first.growth[-1] == {"models": len(first.mutants), **first.coverage.rates()}
@@ -73,7 +73,9 @@ def test_a_strategy_spends_its_budget_the_same_way_every_time(name):
 
 
 def test_a_shorter_campaign_is_the_beginning_of_a_longer_one():
-    short, long = (campaign(SEEDS, generate_params(models=n), 1, "memo").mutants for n in (8, 20))
+    short, long = (
+        run_campaign(SEEDS, generate_params(models=n), 1, "memo").mutants for n in (8, 20)
+    )
     assert [m.graph for m in short] == [m.graph for m in long[:8]]
 
 
@@ -89,7 +91,7 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     assert len(alone["cradle"].mutants) == len(SEEDS), "one chain: three would repeat the seeds"
 
     twins = [
-        campaign(SEEDS, generate_params(models=n), 4, "memo", number)
+        run_campaign(SEEDS, generate_params(models=n), 4, "memo", number)
         for number, n in enumerate((4, 4, 3))
     ]
     turns = [twins[n % 3].mutants[n // 3].graph for n in range(11)]
@@ -108,7 +110,7 @@ def test_chains_are_united_in_turns_whoever_runs_them():
 @pytest.mark.parametrize("strategy", ["memo", "memo_r", "muffin"])
 def test_no_model_makes_more_steps_or_elements_than_allowed(strategy):
     budget = generate_params(models=60, mutations=4, max_steps=20, max_elements=300)
-    made = campaign(SEEDS, budget, 0, strategy).mutants
+    made = run_campaign(SEEDS, budget, 0, strategy).mutants
     assert max(mutant.graph.steps for mutant in made) == 20
     # A seed model's own tensors may stay.
     assert all(mutant.graph.largest <= 576 for mutant in made)
@@ -143,7 +145,7 @@ class Dying(Checkpoint):
 checkpoints.SAVE_EVERY = 0
 strategy = sys.argv[1]
 dying = Dying(machine.state_root() / "checkpoint")
-generate.campaign(SEEDS, generate_params(models=30), 7, strategy, checkpoint=dying)
+generate.run_campaign(SEEDS, generate_params(models=30), 7, strategy, checkpoint=dying)
 """
 
 
@@ -161,10 +163,10 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, monkeypatch, sta
     budget = generate_params(models=30)
     asked = []
     monkeypatch.setattr(Memo, "propose", noted(Memo.propose, asked))
-    resumed = campaign(SEEDS, budget, 7, strategy, checkpoint=checkpoint)
+    resumed = run_campaign(SEEDS, budget, 7, strategy, checkpoint=checkpoint)
     assert asked, "the rest must still be proposed"
     proposals = len(asked)
-    whole = campaign(SEEDS, budget, 7, strategy)
+    whole = run_campaign(SEEDS, budget, 7, strategy)
     assert proposals < len(asked) - proposals, "what was saved must not be proposed again"
     assert resumed.mutants == whole.mutants
     assert resumed.growth == whole.growth
@@ -218,7 +220,9 @@ class TestMemoAsPublished:
     """Sections 3.2 and 3.3: seven operators on one to five layers, and equation 2."""
 
     def test_it_draws_from_the_seven_operators(self):
-        mutants = campaign(SEEDS, generate_params(models=120, published=True), 0, "memo").mutants
+        mutants = run_campaign(
+            SEEDS, generate_params(models=120, published=True), 0, "memo"
+        ).mutants
         seven = {"NLA", "LResh", "LMerg", "LConn", "CShape", "CMode", "NaN"}
         assert {mutant.operator for mutant in mutants} == seven
 
@@ -227,7 +231,7 @@ class TestMemoAsPublished:
         added = Counter()
         for number in range(60):
             context = Context(stream(3, number), coverage_of([graph]), most=5)
-            mutant = attempt("NLA", graph, context, generate_params(max_layers=60))
+            mutant = draw_mutant("NLA", graph, context, generate_params(max_layers=60))
             if mutant is not None:
                 own = [i for i in mutant.layers if not mutant.nodes[i].repair]
                 added[len(own) - len(graph.layers)] += 1
@@ -253,7 +257,7 @@ class TestMemoAsPublished:
 def test_lemon_has_memo_o_s_operators_without_that_of_audee():
     budget = generate_params(models=300, mutations=1)
     used = {
-        strategy: {mutant.operator for mutant in campaign(SEEDS, budget, 0, strategy).mutants}
+        strategy: {mutant.operator for mutant in run_campaign(SEEDS, budget, 0, strategy).mutants}
         for strategy in ("lemon", "memo_o")
     }
     assert used["memo_o"] - used["lemon"] == {"CC"}
@@ -262,17 +266,17 @@ def test_lemon_has_memo_o_s_operators_without_that_of_audee():
 
 def test_its_operators_make_memo_cover_more():
     budget = generate_params(models=150, mutations=3)
-    found = {s: campaign(SEEDS, budget, 0, s).coverage.rates() for s in ("memo", "memo_o")}
+    found = {s: run_campaign(SEEDS, budget, 0, s).coverage.rates() for s in ("memo", "memo_o")}
     for kind in ("types", "pairs", "parameters"):
         assert found["memo"][kind] > found["memo_o"][kind]
 
 
 def test_keras_rejects_at_most_two_percent():
-    mutants = campaign(SEEDS, generate_params(models=60, mutations=3), 11, "memo").mutants
+    mutants = run_campaign(SEEDS, generate_params(models=60, mutations=3), 11, "memo").mutants
     rejected = []
     for mutant in mutants:
         try:
-            model = build(mutant.graph, zero_initializers=True)
+            model = build_model(mutant.graph, zero_initializers=True)
         except Exception as error:
             rejected.append(str(error)[:300])
             continue
@@ -323,7 +327,7 @@ def test_a_strategy_that_keeps_failing_ends(monkeypatch, limit, asked):
     registry = Registry("generation strategy", "asterism.memo.generating.strategies")
     registry.register("failing")(Limited)
     monkeypatch.setattr(strategy_module, "STRATEGIES", registry)
-    result = campaign(SEEDS, generate_params(models=3), 0, "failing")
+    result = run_campaign(SEEDS, generate_params(models=3), 0, "failing")
     assert made[0].asked == result.rejected["no valid draw"] == asked
     assert result.mutants == []
 
@@ -363,7 +367,7 @@ def test_a_graph_is_as_deep_as_its_longest_path_and_as_exact_as_its_coarsest_dty
 
 def test_weights_do_not_depend_on_what_they_are_built_with():
     wrapped = sequential(Tensor((5, 3)), [layer("Bidirectional", layer="GRU", units=2)])
-    plain, zeros = (build(wrapped, zero_initializers=zeros).get_weights() for zeros in (0, 1))
+    plain, zeros = (build_model(wrapped, zero_initializers=zeros).get_weights() for zeros in (0, 1))
     for one, other in zip(plain, zeros, strict=True):
         np.testing.assert_array_equal(one, other)
     assert np.any(plain[0])
@@ -374,7 +378,7 @@ MODELS = st.lists(st.tuples(st.frozensets(st.integers(0, 12)), st.integers(1, 4)
 
 
 def choose(models, count):
-    return broadest([covered for covered, _ in models], [size for _, size in models], count)
+    return choose_broadest([covered for covered, _ in models], [size for _, size in models], count)
 
 
 def slow_twin(models, count):
@@ -415,21 +419,21 @@ def elements(graphs):
 
 
 def test_models_of_a_campaign_that_are_run_cover_more_than_the_first_ones():
-    made = campaign(SEEDS, generate_params(models=12), 0, "memo")
+    made = run_campaign(SEEDS, generate_params(models=12), 0, "memo")
     graphs = [mutant.graph for mutant in made.mutants]
     for count in (1, 3, 6):
-        chosen = made.broadest(count)
+        chosen = made.choose_broadest(count)
         assert len(set(chosen)) == len(chosen) == count
         assert len(elements(graphs[at] for at in chosen)) > len(elements(graphs[:count]))
     for count in (None, 12, 99):
-        assert sorted(made.broadest(count)) == list(range(12))
+        assert sorted(made.choose_broadest(count)) == list(range(12))
 
 
 def test_of_models_that_cover_the_same_the_one_of_fewest_steps_is_run():
     made = GenerationCampaign(Coverage())
     for steps in (9, 3, 6):
         made.add(Mutant(sequential(Tensor((steps, 2)), [layer("LSTM", units=2)]), "", "", 0))
-    assert made.broadest(1) == [1]
+    assert made.choose_broadest(1) == [1]
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from asterism.memo.generating.operator import (
     OPERATORS,
     Context,
     choose_kind,
-    configured,
+    draw_config,
     insert,
     splice,
 )
-from asterism.memo.generating.operators.memo import parameters_by_kind, with_own_input
-from asterism.memo.generating.shape_adapters import to_rank, to_shape, with_room
-from asterism.memo.generating.strategy import attempt, within_limits
+from asterism.memo.generating.operators.memo import add_with_own_input, parameters_by_kind
+from asterism.memo.generating.shape_adapters import adapt_to_shape, pad_for_window, reshape_to_rank
+from asterism.memo.generating.strategy import draw_mutant, within_limits
 from asterism.memo.graphs.coverage import Coverage, declared, elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.graphs.weights import WEIGHT_EDITS
@@ -165,7 +165,7 @@ def test_a_reshaping_layer_is_read_in_the_rank_that_its_reader_accepts():
     for number in range(12):
         graph = convolutional()
         context = Context(np.random.default_rng(number))
-        mutant = attempt("LResh", graph, context, generate_params(max_elements=10**6))
+        mutant = draw_mutant("LResh", graph, context, generate_params(max_elements=10**6))
         if mutant is None:
             continue
         new = [i for i in mutant.layers if i not in graph.nodes and not mutant.nodes[i].repair]
@@ -181,7 +181,7 @@ def test_a_layer_that_reads_integers_gets_an_input_of_its_own():
     for number in range(6):
         graph = chain(*DENSE)
         context = Context(np.random.default_rng(number))
-        mutant = with_own_input(graph, "Embedding", context)
+        mutant = add_with_own_input(graph, "Embedding", context)
         (own,) = set(mutant.inputs) - set(graph.inputs)
         assert mutant.tensors[own].dtype == INTEGER
         assert mutant.nodes[own].config["bound"] > 1
@@ -190,7 +190,7 @@ def test_a_layer_that_reads_integers_gets_an_input_of_its_own():
         assert mutant.nodes[embedding].type == "Embedding"
         assert len(mutant.outputs) == 1, "it is joined to the rest"
         assert mutant.nodes[mutant.outputs[0]].type == "Concatenate"
-    alone = with_own_input(Graph({0: input_node((4,))}), "Embedding", context)
+    alone = add_with_own_input(Graph({0: input_node((4,))}), "Embedding", context)
     assert [alone.nodes[o].type for o in alone.outputs] == ["Embedding"]
 
 
@@ -199,7 +199,7 @@ def test_changes_of_parameters_are_of_their_kind(name, shapes):
     changed = 0
     for number in range(10):
         graph = recurrent()
-        mutant = attempt(name, graph, Context(np.random.default_rng(number)), generate_params())
+        mutant = draw_mutant(name, graph, Context(np.random.default_rng(number)), generate_params())
         if mutant is None:
             continue
         allowed = {
@@ -301,7 +301,7 @@ class TestRepairs:
     )
     def test_a_shape_is_reached_by_cropping_or_zeros(self, before, after, middle):
         graph = Graph({0: input_node(before)})
-        tensor, added = self.kinds(graph, 0, after, to_shape)
+        tensor, added = self.kinds(graph, 0, after, adapt_to_shape)
         assert tensor.shape == after
         assert [entry for entry in added if entry[0] != "Reshape"] == middle
         assert len(added) <= len(middle) + 2
@@ -309,14 +309,14 @@ class TestRepairs:
     def test_a_rank_is_reached_by_reshaping(self):
         graph = Graph({0: input_node((4, 6))})
         for rank in (2, 3, 4, 5):
-            tensor, added = self.kinds(graph, 0, rank, to_rank)
+            tensor, added = self.kinds(graph, 0, rank, reshape_to_rank)
             assert tensor.rank == rank and tensor.size == 24
             assert [kind for kind, _ in added] == ["Reshape"] * (rank != 3)
 
     def test_integers_are_not_repaired(self):
         graph = Graph({0: input_node((4,), INTEGER)})
         with pytest.raises(InvalidLayerError, match="integers are not repaired"):
-            to_shape(graph, 0, (5,))
+            adapt_to_shape(graph, 0, (5,))
 
     def test_readers_get_the_shape_that_they_know(self):
         graph = chain(*DENSE)
@@ -508,7 +508,7 @@ def test_each_further_draw_of_a_configuration_varies_less(guided, share):
             raise InvalidLayerError("does not fit")
 
     with pytest.raises(InvalidLayerError, match="does not fit"):
-        configured(Never(), [Tensor((3,))], Context(stream(0), guided=guided))
+        draw_config(Never(), [Tensor((3,))], Context(stream(0), guided=guided))
     assert asked == pytest.approx([share, share / 2, share / 3, share / 4])
 
 
@@ -517,7 +517,7 @@ def test_a_configuration_is_one_that_the_layer_takes():
     drawn = []
     for number in range(60):
         with suppress(InvalidLayerError):
-            drawn.append(configured(spec, inputs, Context(stream(0, number))))
+            drawn.append(draw_config(spec, inputs, Context(stream(0, number))))
     assert len({str(config) for config in drawn}) > 30
     for config in drawn:
         assert spec.output(config, inputs).rank == 4
@@ -527,9 +527,9 @@ def test_a_configuration_is_one_that_the_layer_takes():
 def test_a_window_has_room_on_every_spatial_axis(shape):
     graph = Graph({0: input_node(shape), 1: Node("ReLU", {"dtype": "float32"}, (0,))})
     for rank in (3, 4, 5):
-        roomy, at = with_room(graph, 1, rank)
+        roomy, at = pad_for_window(graph, 1, rank)
         *sizes, channels = roomy.tensors[at].shape
-        reshaped, before = to_rank(graph, 1, rank)
+        reshaped, before = reshape_to_rank(graph, 1, rank)
         *small, own = reshaped.tensors[before].shape
         assert len(sizes) == rank - 2 and channels == own
         assert sizes == [max(size, 4) for size in small]

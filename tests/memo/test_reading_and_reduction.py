@@ -21,9 +21,9 @@ from asterism.differential.reducing.reduction import _opened
 from asterism.differential.reducing.seeds import SEED_MODELS, make_seed_model
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_build import build_model
 from asterism.memo.graphs.keras_read import graph_of, graph_of_json
-from asterism.memo.graphs.weights import fit
+from asterism.memo.graphs.weights import fit_to_shape
 from asterism.memo.universe.tensors import InvalidLayerError
 from asterism.models.keras_models.reading import load_keras
 from memo.coverage_twins import slow_pairs, slow_parameters, slow_types
@@ -73,7 +73,7 @@ def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_
     assert len(graph.layers) >= layers_at_least
     batch = np.random.default_rng(0).normal(size=(2, *model.inputs[0].shape[1:]))
     batch = batch.astype("float32")
-    ours = np.asarray(build(graph, arrays)(batch, training=False))
+    ours = np.asarray(build_model(graph, arrays)(batch, training=False))
     np.testing.assert_allclose(ours, np.asarray(model(batch, training=False)), atol=1e-6)
     reduced = renumber_nodes(reduce_model(graph))
     assert keeps_coverage(reduced, elements_of(graph)) and len(reduced.layers) <= len(graph.layers)
@@ -181,7 +181,7 @@ def test_nothing_of_a_model_is_lost_by_reading_it(name):
     batch = [np.random.default_rng(0).normal(size=(3, *i.shape[1:])) for i in model.inputs]
     batch = [b.astype("float32") for b in batch]
     given = batch if len(batch) > 1 else batch[0]
-    theirs, ours = model(given, training=False), build(graph, arrays)(given, training=False)
+    theirs, ours = model(given, training=False), build_model(graph, arrays)(given, training=False)
     theirs, ours = (o if isinstance(o, list) else [o] for o in (theirs, ours))
     assert len(ours) == len(theirs) == len(graph.outputs)
     for output in theirs:  # a graph has its outputs in the order of its nodes
@@ -258,7 +258,7 @@ def test_the_whole_model_computes_in_the_dtype_that_it_is_built_in():
     """The float64 reference is float64 inside of wrappers too."""
     for name in ("time-distributed", "spectral", "bidirectional"):
         graph, arrays = graph_of(READ[name](), 4)
-        built = build(graph, arrays, dtype="float64")
+        built = build_model(graph, arrays, dtype="float64")
         assert {w.dtype for w in built.weights} == {"float64"}
         inside = [layer for layer in built._flatten_layers(include_self=False) if layer.weights]
         assert {layer.compute_dtype for layer in inside} == {"float64"}
@@ -271,7 +271,7 @@ def test_stored_weights_go_to_the_variables_of_their_name():
         layer.set_weights([rng.uniform(1, 2, w.shape).astype("float32") for w in layer.weights])
     graph, arrays = graph_of(model, 4)
     config = {**graph.nodes[1].config, "scale": False}
-    built = build(graph.change(1, config=config), arrays)
+    built = build_model(graph.change(1, config=config), arrays)
     kept = {w.name: np.asarray(w) for w in built.layers[1].weights}
     assert kept.keys() == {"beta", "moving_mean", "moving_variance"}
     for weight in model.layers[0].weights:
@@ -326,12 +326,12 @@ def test_reduction_keeps_the_weights_of_what_is_left():
     reduced = renumber_nodes(reduce_model(graph))
     assert len(reduced.layers) <= 0.35 * len(graph.layers)
     assert count_multiplications(reduced) <= count_multiplications(graph)
-    built = build(reduced, arrays)
+    built = build_model(reduced, arrays)
     originals = [a for many in arrays.values() for _, a in many]
     for weight in built.get_weights():
         # Where a neighbour has fewer channels, the weights of the channels that are left.
         alike = [a for a in originals if a.ndim == weight.ndim]
-        assert any(np.array_equal(fit(a, weight.shape), weight) for a in alike)
+        assert any(np.array_equal(fit_to_shape(a, weight.shape), weight) for a in alike)
 
 
 def multiplications(graph):
@@ -340,7 +340,7 @@ def multiplications(graph):
     A layer without a kernel costs one operation an output, or one for each value in its window.
     """
     total = 0
-    model = build(graph)
+    model = build_model(graph)
     for layer in model.layers:
         if isinstance(layer, keras.layers.InputLayer):
             continue

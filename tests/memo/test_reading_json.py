@@ -5,7 +5,7 @@ import json
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_build import build_model
 from asterism.memo.graphs.keras_read import graph_of_json
 
 
@@ -59,7 +59,7 @@ def test_a_model_of_keras_2_is_read_and_can_be_built():
     assert [n.type for n in graph.nodes.values()] == ["InputLayer", "LSTM", "Add"]
     assert graph.tensors[0].shape == (9, 4)
     assert graph.nodes[1].config["kernel_initializer"] == "glorot_uniform"
-    assert tuple(build(graph).output.shape) == (None, 3)
+    assert tuple(build_model(graph).output.shape) == (None, 3)
 
 
 def test_the_call_that_made_a_model_inside_is_not_listed():

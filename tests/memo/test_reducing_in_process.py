@@ -21,7 +21,7 @@ from asterism.differential.reducing.reduction import reduce_models, user_models
 from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Node, sequential
-from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_build import build_model
 from asterism.memo.graphs.keras_read import graph_of
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import branching, convolutional, layer, recurrent
@@ -258,7 +258,7 @@ def test_channels_that_are_left_keep_their_weights():
     model = keras.Sequential([keras.Input((5,)), layers.Dense(29), layers.Dense(2, name="end")])
     graph, stored = graph_of(model, 4)
     first, _, second, _ = model.get_weights()
-    weights = build(narrow_layers(graph, 12), stored).get_weights()
+    weights = build_model(narrow_layers(graph, 12), stored).get_weights()
     np.testing.assert_array_equal(weights[0], first[:, :12])
     np.testing.assert_array_equal(weights[2], second[:12])
 
@@ -269,4 +269,4 @@ def test_seed_models_lose_weights_and_no_coverage(name):
     smaller = narrow_layers(graph, 20)
     assert max(widths(smaller)) <= 20
     assert keeps_coverage(smaller, elements_of(graph))
-    assert build(smaller).count_params() < build(graph).count_params()
+    assert build_model(smaller).count_params() < build_model(graph).count_params()

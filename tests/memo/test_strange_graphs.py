@@ -9,7 +9,7 @@ import pytest
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.strategy import campaign
+from asterism.memo.generating.strategy import run_campaign
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.store import read_graph, read_models, read_weights, write_models
 from memo.small_graphs import branching, convolutional, generate_params, recurrent
@@ -121,7 +121,7 @@ def test_a_list_of_models_has_names(tmp_path, models):
 
 
 def test_a_mutant_of_a_checkpoint_is_read_as_any_graph():
-    (mutant, *_) = campaign({"add": branching()}, BUDGET, 0, "memo").mutants
+    (mutant, *_) = run_campaign({"add": branching()}, BUDGET, 0, "memo").mutants
     made = mutant.to_json()
     assert Mutant.from_json(made) == mutant
     made["graph"]["nodes"][1]["config"][ATTACK] = 1

@@ -7,11 +7,11 @@ import pytest
 
 from asterism.differential.reducing.reduce import bypass, renumber_nodes, without_branch
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.generate import Island, unite
+from asterism.memo.generating.generate import Island, unite_islands
 from asterism.memo.generating.strategies.memo import Memo
 from asterism.memo.generating.strategies.scratch import Cradle, Muffin
 from asterism.memo.graphs.coverage import Coverage
-from asterism.memo.graphs.weights import draw_weights, fit, matched
+from asterism.memo.graphs.weights import draw_weights, fit_to_shape, match_stored_arrays
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER
 from memo.small_graphs import branching, convolutional, generate_params, recurrent
@@ -82,7 +82,7 @@ def test_a_model_is_kept_where_it_raised_coverage_until_it_is_too_large(gain, mo
 
 def test_the_rewards_of_islands_that_have_one_are_kept():
     islands = [Island([], Counter(), seen) for seen in (None, {"seen": 1})]
-    assert unite({"add": branching()}, islands).rewards == [{"seen": 1}]
+    assert unite_islands({"add": branching()}, islands).rewards == [{"seen": 1}]
 
 
 class TestWeights:
@@ -90,16 +90,24 @@ class TestWeights:
 
     def test_a_stored_array_is_cut_or_repeated(self):
         array = np.arange(6, dtype=np.float32).reshape(2, 3)
-        assert fit(array, (2, 3)) is array
-        assert fit(array, (1, 2)).tolist() == [[0, 1]]
-        assert fit(array, (3, 4)).tolist() == [[0, 1, 2, 0], [3, 4, 5, 3], [0, 1, 2, 0]]
+        assert fit_to_shape(array, (2, 3)) is array
+        assert fit_to_shape(array, (1, 2)).tolist() == [[0, 1]]
+        assert fit_to_shape(array, (3, 4)).tolist() == [[0, 1, 2, 0], [3, 4, 5, 3], [0, 1, 2, 0]]
 
     def test_variables_of_one_name_are_matched_where_as_many_are_stored(self):
         one, two, three = (np.full(1, n, np.float32) for n in (1, 2, 3))
         variables = [("kernel", (1,)), ("bias", (1,)), ("kernel", (1,))]
-        assert matched(variables, [("kernel", one), ("kernel", two)]) == [one, None, two]
-        assert matched(variables, [("kernel", one), ("bias", three)]) == [None, three, None]
-        assert matched(variables, []) == [None, None, None]
+        assert match_stored_arrays(variables, [("kernel", one), ("kernel", two)]) == [
+            one,
+            None,
+            two,
+        ]
+        assert match_stored_arrays(variables, [("kernel", one), ("bias", three)]) == [
+            None,
+            three,
+            None,
+        ]
+        assert match_stored_arrays(variables, []) == [None, None, None]
 
     @pytest.mark.parametrize(
         ("name", "shape", "low", "high"),

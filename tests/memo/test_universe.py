@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from asterism.core.randomness.random_streams import stream
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from asterism.memo.graphs.keras_build import arguments, build, told
+from asterism.memo.graphs.keras_build import build_model, constructor_arguments, needed_arguments
 from asterism.memo.graphs.keras_read import graph_of
 from asterism.memo.universe.keras_options import (
     activations,
@@ -101,8 +101,8 @@ def configured(kind, config):
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_is_told_what_is_not_keras_default_and_nothing_else(name):
     graph, identity = next(d for n in range(12) if (d := drawn(name, n)) is not None)
-    whole = arguments(graph, graph.nodes[identity])
-    needed = told(name, whole)
+    whole = constructor_arguments(graph, graph.nodes[identity])
+    needed = needed_arguments(name, whole)
     assert configured(name, needed) == configured(name, whole)
     for argument in needed:
         fewer = {k: v for k, v in needed.items() if k != argument}
@@ -132,7 +132,7 @@ def test_a_layer_is_told_what_is_not_keras_default_and_nothing_else(name):
     ],
 )
 def test_defaults_are_seen_in_all_their_spellings(kind, config, needed):
-    assert told(kind, config) == needed
+    assert needed_arguments(kind, config) == needed
 
 
 def test_shape_inference_does_not_need_keras():
@@ -183,7 +183,7 @@ def test_shapes_and_dtypes_are_inferred_as_keras_does(made):
         graph, identity = graph.add(node)
     except InvalidLayerError:
         reject()
-    model = build(graph)
+    model = build_model(graph)
     assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape
     assert model.output.dtype == graph.tensors[identity].dtype
 
@@ -197,7 +197,7 @@ def test_keras_builds_a_layer_of_the_inferred_shape_that_is_read_as_it_was(name)
     found = [d for n in range(12) if (d := drawn(name, n)) is not None][:3]
     assert found, "twelve draws gave no valid configuration"
     for graph, identity in found:
-        model = build(graph)
+        model = build_model(graph)
         assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape
         assert model.output.dtype == graph.tensors[identity].dtype
         read, arrays = graph_of(model, open_size=8)
@@ -209,7 +209,9 @@ def test_keras_builds_a_layer_of_the_inferred_shape_that_is_read_as_it_was(name)
             told = back.config.get(parameter.name, parameter.default)
             value = SYNONYMS.get(value, value) if isinstance(value, str) else value
             assert parameter.labels(told) == parameter.labels(value)
-    for one, other in zip(model.get_weights(), build(read, arrays).get_weights(), strict=True):
+    for one, other in zip(
+        model.get_weights(), build_model(read, arrays).get_weights(), strict=True
+    ):
         np.testing.assert_array_equal(one, other)
 
 

@@ -14,7 +14,7 @@ from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.data import Dataset
 from asterism.deepimportance.fitting import fit
-from asterism.deepimportance.heatmaps import heatmaps
+from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.results import save_fitted
 from asterism.differential.reducing.reduce import reduce_model, renumber_nodes
@@ -23,7 +23,7 @@ from asterism.differential.subjects.onnx_file import read_subject
 from asterism.localisation.conversion import as_onnx, convert
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
-from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_build import build_model
 from asterism.models.keras_models.first_reading import _read_whole
 from asterism.models.keras_models.layers import up_to_logits
 from asterism.models.keras_models.reading import load_keras, save_keras
@@ -132,7 +132,7 @@ def adequacy(path: Path, folder: Path) -> None:
     judged = JudgedKeras(model, UNIT)
     fitted = fit(judged, data.train_images, labels, importance(neurons=[2]), CRITERIA)
     save_fitted(fitted, folder)
-    heatmaps(judged, RULES, data.test_images, data.test_labels, 1)
+    compute_heatmaps(judged, RULES, data.test_images, data.test_labels, 1)
 
 
 def obtain(path: Path, folder: Path) -> None:
@@ -146,7 +146,7 @@ def obtain(path: Path, folder: Path) -> None:
 def rebuild(path: Path) -> None:
     """The user's network in the libraries' lane, reduced and built anew."""
     _, graph, arrays = _opened(path, {}, 16, 0)
-    build(renumber_nodes(reduce_model(graph)), arrays)
+    build_model(renumber_nodes(reduce_model(graph)), arrays)
 
 
 def run_in_keras_engine(path: Path) -> None:

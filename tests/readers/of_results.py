@@ -17,7 +17,7 @@ from asterism.deepstellar.campaigns.population import (
     Population,
     SeedQueue,
 )
-from asterism.deepstellar.campaigns.results import Corpus, save
+from asterism.deepstellar.campaigns.results import Corpus, save_population
 from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams
@@ -156,7 +156,7 @@ def use_corpus(path: Path) -> object:
 
 
 def corpus_files(place: Places) -> None:
-    save(population(), ["shear"], place(0))
+    save_population(population(), ["shear"], place(0))
 
 
 def use_triggers(path: Path) -> object:

@@ -4,7 +4,7 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.differential.engine.branches import branch_table
 from asterism.differential.engine.outcomes import STATUSES
 from asterism.memo.generating.campaign import growth_table, universe_facts
-from asterism.memo.generating.strategy import STRATEGIES, campaign
+from asterism.memo.generating.strategy import STRATEGIES, run_campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import WeightEdit, sequential
 from asterism.memo.universe.tensors import Tensor
@@ -59,7 +59,7 @@ def finding(library, symptom, graph, distributions):
 def write_library_results(folder):
     """What the lane's stages leave, below a folder."""
     artifacts, metrics = folder / "artifacts", folder / "metrics"
-    made = {name: campaign(SEEDS, BUDGET, 0, name) for name in ("memo", "memo_r", "cradle")}
+    made = {name: run_campaign(SEEDS, BUDGET, 0, name) for name in ("memo", "memo_r", "cradle")}
     assert made.keys() <= set(STRATEGIES.names())
     unique = [
         finding("jax", "hang", CULPRIT, ["empty"]),

@@ -125,14 +125,14 @@ UNMEASURED = dict.fromkeys(("deviating", "agreement", "accuracy", "original_accu
     ],
 )
 def test_whether_compressed_models_differ(change, level, words):
-    answer = compressed.differ([replace(PAIR, **change)])
+    answer = compressed.answer_difference([replace(PAIR, **change)])
     assert answer.level is level and words in answer.sentence
     assert bool(answer.steps) == (level is not Level.GOOD)
 
 
 def test_pairs_are_answered_for_together():
     worse = replace(PAIR, name="tiny", deviating=30, agreement=0.9, accuracy=0.9, triggered=9)
-    answer = compressed.differ([PAIR, worse])
+    answer = compressed.answer_difference([PAIR, worse])
     for number in ("“tiny”", "0.0% to 10.0%", "-7.0 to +0.0 points"):
         assert number in answer.sentence
     worst, accuracy, triggered = answer.figures
@@ -158,8 +158,8 @@ def test_pairs_are_answered_for_together():
 def test_what_is_unusual_of_a_pair_is_said_only_then(change, words):
     clear = {"deviating": 30, "agreement": 0.9}
     for others in ({}, clear):
-        assert words not in said(compressed.differ([replace(PAIR, **others)]))
-    assert words in said(compressed.differ([replace(PAIR, **change)]))
+        assert words not in said(compressed.answer_difference([replace(PAIR, **others)]))
+    assert words in said(compressed.answer_difference([replace(PAIR, **change)]))
 
 
 def test_the_number_of_test_images_follows_from_those_that_deviate():
@@ -184,15 +184,15 @@ REPAIR = compressed.RepairResults("small", "repaired", 0.5, 200, 0.97, 0.98, 0.9
     ],
 )
 def test_whether_a_repair_helps(change, unrepaired, level, words):
-    answer = compressed.repair([replace(REPAIR, **change)], unrepaired)
+    answer = compressed.answer_repair([replace(REPAIR, **change)], unrepaired)
     assert answer.level is level and words in said(answer)
-    plain = compressed.repair([REPAIR], [])
+    plain = compressed.answer_repair([REPAIR], [])
     assert "as often as before" not in said(plain) and "could be trained" not in said(plain)
 
 
 def test_a_repair_that_is_worse_is_not_advised():
     worse = replace(REPAIR, name="tiny", after=0.9)
-    answer = compressed.repair([REPAIR, worse], [])
+    answer = compressed.answer_repair([REPAIR, worse], [])
     assert answer.level is Level.LOOK and "not for “tiny”" in answer.sentence
     assert [step.command for step in answer.steps] == ["artifacts/repair/small/", ""]
     assert answer.figures[1].value == "97.0% → 98.0%"

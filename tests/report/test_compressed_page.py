@@ -11,7 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.report.base.pictures import png
 from asterism.report.lanes.compressed import section as module
-from asterism.report.lanes.compressed.section import compressed
+from asterism.report.lanes.compressed.section import compressed_section
 from report.page_parts import headline, plain, rows
 
 MINE, MADE = "own", "pruned"
@@ -94,11 +94,11 @@ def test_there_is_none_where_no_pair_of_the_parameters_was_searched(workspace, f
     for name in (MINE, MADE):
         folder = workspace / "artifacts/trigger" / name
         folder.rename(folder.with_name(f"earlier-{name}"))
-    assert compressed(workspace) is None
+    assert compressed_section(workspace) is None
     for name in (MINE, MADE):
         (workspace / f"artifacts/trigger/earlier-{name}/summary.json").unlink()
     (workspace / "params.yaml").unlink()  # nobody looks
-    assert compressed(workspace) is None
+    assert compressed_section(workspace) is None
 
 
 @pytest.mark.parametrize("name", ["../../../mine", "{root}/mine"])
@@ -109,11 +109,11 @@ def test_the_name_of_a_search_leads_to_no_other_folder(workspace, figures, name)
         summaries = workspace / "artifacts/trigger" / pair / "summary.json"
         write_json(summaries, {name.format(root=workspace): summary(QUERIES[MINE]["dflare"])})
     with pytest.raises(UserError, match=r"summary\.json"):
-        compressed(workspace)
+        compressed_section(workspace)
 
 
 def test_models_searches_and_notes(workspace, figures):
-    section = compressed(workspace)
+    section = compressed_section(workspace)
     assert (section.anchor, section.order) == ("compressed", 20)
     assert headline(section) == [
         ("pairs searched", "2"),
@@ -167,7 +167,7 @@ def test_what_a_repair_has_measured_of_files_of_yours_is_shown(workspace, figure
     }
     write_json(workspace / f"artifacts/repair/{MINE}/summary.json", repair)
     write_json(workspace / "artifacts/repair/earlier/summary.json", {})
-    section = compressed(workspace)
+    section = compressed_section(workspace)
     assert headline(section)[-1] == ("deviations repaired, net", "20.0%")
     told = rows(section.body)
     shown = ["1.0 KiB (50.0%)", "–", "50.0%", "62.5%", "87.5%", "–"]
@@ -182,7 +182,7 @@ def test_what_a_repair_has_measured_of_files_of_yours_is_shown(workspace, figure
 def test_dflare_is_compared_with_its_uniform_form_pair_by_pair(workspace, figures):
     leave_search(workspace / f"artifacts/trigger/{MINE}/dflare_r", QUERIES[MINE]["dflare"])
     leave_search(workspace / f"artifacts/trigger/{MADE}/dflare_r", QUERIES[MADE]["random"])
-    told = rows(compressed(workspace).body)
+    told = rows(compressed_section(workspace).body)
     # A seed that ended after 100 queries without one counts with the most that there were.
     p = wilcoxon([4, 400, 2], [400, 8, 6], alternative="less").pvalue
     assert [MADE, "3", "4.0", "8.0", f"{p:.3g}"] in told
@@ -190,12 +190,12 @@ def test_dflare_is_compared_with_its_uniform_form_pair_by_pair(workspace, figure
 
 
 def test_the_histogram_counts_queries_of_each_pair(workspace, figures):
-    compressed(workspace)
+    compressed_section(workspace)
     (shown,) = figures.values()
     assert shown.data.rows() == [(MINE, 3), (MINE, 5), (MADE, 4), (MADE, 400), (MADE, 2)]
     for name in (MINE, MADE):
         leave_search(workspace / f"artifacts/trigger/{name}/dflare", (None, None))
-    compressed(workspace)
+    compressed_section(workspace)
     (shown,) = figures.values()
     assert shown.data.is_empty()
 
@@ -220,7 +220,7 @@ def test_the_triggers_with_the_fewest_changed_pixels_are_shown(workspace, figure
     if minimal:  # the smaller changes of the same triggers are shown
         given = read_arrays(folder / "dflare/triggers.npz")
         write_arrays(folder / "dflare/minimal.npz", **{**given, "items": np.stack(items)})
-    body = str(compressed(workspace).body)
+    body = str(compressed_section(workspace).body)
     order = sorted(range(8), key=lambda n: (changed[n], n))[:6]
     told = [
         f"{changed[n]} pixel{'s' * (changed[n] > 1)} changed, found after {10 * n} queries. "

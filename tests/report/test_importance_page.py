@@ -7,7 +7,7 @@ import yaml
 from asterism.core.files.artifacts import read_json, write_arrays, write_json
 from asterism.report.base.pictures import png
 from asterism.report.lanes.importance import drawings
-from asterism.report.lanes.importance.section import importance
+from asterism.report.lanes.importance.section import importance_section
 from places import ROOT
 from report.page_parts import headline, plain, rows
 
@@ -92,7 +92,7 @@ def shown(workspace, figures):
     """The page's text, and its tables' rows."""
 
     def show():
-        body = importance(workspace).body
+        body = importance_section(workspace).body
         return plain(body), rows(body)
 
     return show
@@ -100,13 +100,13 @@ def shown(workspace, figures):
 
 def test_there_is_none_before_coverage_was_measured(workspace):
     (workspace / METRICS).unlink()
-    assert importance(workspace) is None
+    assert importance_section(workspace) is None
 
 
 def test_sets_augmentations_and_criteria_stand_in_the_order_of_the_parameters(
     workspace, figures, shown
 ):
-    assert headline(importance(workspace)) == [
+    assert headline(importance_section(workspace)) == [
         ("subject layer", "dense2"),
         ("IDC of the test set, 4 neurons", "50.0%"),
         ("combinations to exercise", "16"),
@@ -267,7 +267,7 @@ def test_images_of_heatmaps_stand_class_by_class(workspace, figures):
     arrays = {"labels": np.array([7, 2]), "images": images}
     arrays["relevance"] = np.ones((2, 1, 4), np.float32)
     write_arrays(workspace / "artifacts/measure_importance/heatmaps.npz", **arrays)
-    body = str(importance(workspace).body)
+    body = str(importance_section(workspace).body)
     shown = [png(images[n], f"an input of class {label}", 56) for n, label in ((1, 2), (0, 7))]
     places = [body.index(str(picture)) for picture in shown]
     assert places == sorted(places)

@@ -8,7 +8,7 @@ import pytest
 from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.messages.errors import UserError
 from asterism.differential.oracle.unsupported import unsupported_table
-from asterism.report.lanes.libraries.section import libraries
+from asterism.report.lanes.libraries.section import libraries_section
 from report.library_results import SCRIPT, write_library_results
 from report.page_parts import unfolded
 
@@ -22,7 +22,7 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def body(workspace):
-    return unfolded(libraries(workspace).body)
+    return unfolded(libraries_section(workspace).body)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_the_section_says_which_budget_ended(body, copied):
     assert told in text and "time limit" not in text
     path = copied / "metrics/triage_findings.json"
     write_json(path, {**read_json(path), "groups_left_by_time": 3, "not_minimal_by_time": 1})
-    text = re.sub(r"\s+", " ", unfolded(libraries(copied).body))
+    text = re.sub(r"\s+", " ", unfolded(libraries_section(copied).body))
     assert "<code>triage.minutes</code>" in text
     assert "1 of the models below" in text
     assert "the limit <code>triage.max_unique" not in text
@@ -72,7 +72,7 @@ def test_what_is_unsupported_is_listed_by_layer_type(body):
 
 def test_a_run_that_supports_all_has_no_such_table(copied):
     write_table(copied / "artifacts/judge_models/unsupported.csv", unsupported_table([], []))
-    assert "<th>layer type</th>" not in libraries(copied).body
+    assert "<th>layer type</th>" not in libraries_section(copied).body
 
 
 def test_a_picture_shows_what_is_off_the_default(body):
@@ -107,12 +107,12 @@ def test_limits_and_what_no_script_shows_stand_apart(copied):
         (folder / one["folder"]).mkdir(parents=True)
         (folder / one["folder"] / "repro.py").write_text(SCRIPT)
     write_json(folder / "unique.json", [limit, other])
-    text = unfolded(libraries(copied).body)
+    text = unfolded(libraries_section(copied).body)
     places = [text.index(t) for t in ("Known limits", "bfloat16", "Not reproduced")]
     assert places == sorted(places) and "Confirmed by a script" not in text
     write_json(folder / "unique.json", [{**limit, "limit": ""}])
     with pytest.raises(UserError, match="no name of a folder"):
-        libraries(copied)
+        libraries_section(copied)
 
 
 @pytest.mark.parametrize(
@@ -133,4 +133,4 @@ def test_a_list_of_findings_leads_to_nothing_outside_of_its_folder(copied, key, 
     value = str(copied / "secret") if value == "/secret" else value
     write_json(path, [{**unique[0], key: value}])
     with pytest.raises(UserError, match="triage_findings"):
-        libraries(copied)
+        libraries_section(copied)

@@ -10,8 +10,12 @@ from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.report.base.pictures import png
 from asterism.report.lanes.stateful import campaigns as campaign_summaries
 from asterism.report.lanes.stateful import section as module
-from asterism.report.lanes.stateful.campaigns import CampaignSummary, galleries, place
-from asterism.report.lanes.stateful.section import finding, stateful
+from asterism.report.lanes.stateful.campaigns import (
+    CampaignSummary,
+    crash_galleries,
+    guide_position,
+)
+from asterism.report.lanes.stateful.section import conclude_on_guidance, stateful_section
 from report.page_parts import headline, plain, rows
 
 CRITERIA = ("basic_state", "weighted_state", "n_step_state_boundary", "basic_transition")
@@ -53,7 +57,7 @@ def leave_campaign(root, guide):
 def workspace(tmp_path):
     coverage = {}
     for name, (inputs, least) in SETS.items():
-        coverage[name] = {c: least + 0.01 * n for n, c in enumerate(module.in_order())}
+        coverage[name] = {c: least + 0.01 * n for n, c in enumerate(module.criteria_in_order())}
         coverage[name] |= {"inputs": inputs}
         areas = {"state_similarity_auroc": least + 0.5, "transition_similarity_auroc": least + 0.4}
         coverage[name] |= areas if name.endswith("_crashes") else {}
@@ -91,11 +95,11 @@ def figures(drawn):
 
 def test_there_is_none_before_coverage_was_measured(workspace):
     (workspace / "metrics/measure_coverage.json").unlink()
-    assert stateful(workspace) is None
+    assert stateful_section(workspace) is None
 
 
 def test_the_section_holds_the_numbers_that_the_stages_left(workspace, figures):
-    section = stateful(workspace)
+    section = stateful_section(workspace)
     assert (section.anchor, section.order) == ("stateful", 10)
     assert headline(section) == [
         ("test accuracy", "87.5%"),
@@ -114,7 +118,7 @@ def test_the_section_holds_the_numbers_that_the_stages_left(workspace, figures):
 
 
 def test_sets_and_campaigns_stand_in_the_pages_order(workspace, figures):
-    told = rows(stateful(workspace).body)
+    told = rows(stateful_section(workspace).body)
     names = ["test", "seeds", "queue, guided by state", "queue, guided by nothing"]
     names += ["crashes, guided by state", "crashes, guided by nothing"]
     assert [row[0] for row in told] == [*names, "state", "nothing"]
@@ -122,11 +126,11 @@ def test_sets_and_campaigns_stand_in_the_pages_order(workspace, figures):
     assert told[0][2:4] == ["75.0%", "76.0%"]
     assert told[6] == ["state", "1,000", "6", "3", "3", "1", "50.0%", "40.0%", "5.0%"]
     assert told[7] == ["nothing", "1,000", "6", "2", "2", "1", "50.0%", "40.0%", "5.0%"]
-    assert place("state") < place("none")
+    assert guide_position("state") < guide_position("none")
 
 
 def test_each_campaign_has_a_gallery_of_its_own(workspace, figures):
-    body = str(stateful(workspace).body)
+    body = str(stateful_section(workspace).body)
     at = {name: body.index(f"Guided by {name}:") for name in ("state", "nothing")}
     assert at["state"] < at["nothing"]
     alone = png(np.full((2, 2, 1), 10, np.uint8), "taken for a 10")
@@ -135,7 +139,7 @@ def test_each_campaign_has_a_gallery_of_its_own(workspace, figures):
 
 
 def test_coverage_grows_with_the_mutants(workspace, figures):
-    stateful(workspace)
+    stateful_section(workspace)
     for column in module.CURVES:
         shown = figures[f"coverage-{column}"]
         points = list(zip(HISTORY["mutants"], HISTORY[column], strict=True))
@@ -144,7 +148,7 @@ def test_coverage_grows_with_the_mutants(workspace, figures):
 
 
 def test_curves_of_crashes_have_their_area(workspace, figures):
-    stateful(workspace)
+    stateful_section(workspace)
     assert len(figures["roc"].data) == 12
     for axes, added in zip(figures["roc"].figure.axes, (0.5, 0.4), strict=True):
         _, *curves = axes.lines
@@ -156,7 +160,7 @@ def test_curves_of_crashes_have_their_area(workspace, figures):
 def test_without_crashes_there_is_nothing_to_tell_apart(workspace, figures):
     path = workspace / "plots/measure_coverage/roc.csv"
     path.write_text(path.read_text().splitlines()[0] + "\n")
-    assert "nothing to tell apart" in plain(stateful(workspace).body)
+    assert "nothing to tell apart" in plain(stateful_section(workspace).body)
     assert set(figures) == {f"coverage-{column}" for column in module.CURVES}
 
 
@@ -184,7 +188,7 @@ def greys_shown(*campaigns):
     """Grey values and classes that the galleries show, in their order."""
     return [
         [(int(item["mutators"].split()[1]), item["label"]) for item in gallery]
-        for gallery in galleries(campaigns, SEEDS)
+        for gallery in crash_galleries(campaigns, SEEDS)
     ]
 
 
@@ -223,7 +227,7 @@ def test_every_class_is_shown_and_one_class_by_several_groups(two_pictures):
 
 
 def test_a_crash_stands_beside_its_seed(two_pictures):
-    [[item]] = galleries([campaign("none", [(100, 7, 0)])], SEEDS)
+    [[item]] = crash_galleries([campaign("none", [(100, 7, 0)])], SEEDS)
     assert item["seed"] == png(SEEDS[7], "seed, a 7")
     assert item["crash"] == png(np.full((2, 2, 1), 100, np.uint8), "taken for a 99")
 
@@ -251,9 +255,9 @@ NONE = outline("none")
     ],
 )
 def test_the_conclusion_is_what_the_campaigns_did(campaigns, said):
-    assert said in finding(campaigns)
+    assert said in conclude_on_guidance(campaigns)
 
 
 @pytest.mark.parametrize("campaigns", [[], [NONE], [outline("state")]])
 def test_without_both_kinds_nothing_is_concluded(campaigns):
-    assert finding(campaigns) is None
+    assert conclude_on_guidance(campaigns) is None

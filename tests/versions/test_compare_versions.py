@@ -236,7 +236,7 @@ def test_own_inputs_are_for_own_models(project):
 
 def test_generated_models_are_converted(monkeypatch):
     main = SimpleNamespace(
-        broadest=lambda number: [5, 2][:number],
+        choose_broadest=lambda number: [5, 2][:number],
         mutants={i: SimpleNamespace(graph=f"graph {i}") for i in (2, 5)},
     )
     params = SimpleNamespace(seed=1, reduce=SimpleNamespace(), generate=SimpleNamespace())

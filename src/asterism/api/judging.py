@@ -25,7 +25,7 @@ from asterism.core.settings.yaml_files import read_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data.given.reading import Arrays
 from asterism.deepimportance.fitting import FittedCriteria, fit
-from asterism.deepimportance.heatmaps import Heatmaps, heatmaps
+from asterism.deepimportance.heatmaps import Heatmaps, compute_heatmaps
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.measurement import AdequacyMeasurement, measure_augmented
 from asterism.deepimportance.params import ImportanceParams
@@ -191,7 +191,7 @@ def _relevance_of_pixels(judged: JudgedModel, tests: Arrays, params: _Params) ->
     if not shown or labels is None or not judged.classifies:
         return None
     try:
-        return heatmaps(judged, params.importance.relevance, items, labels)
+        return compute_heatmaps(judged, params.importance.relevance, items, labels)
     except UserError as error:
         log.warning("the page shows no relevance of pixels", reason=str(error))
         return None

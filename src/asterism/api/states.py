@@ -23,8 +23,8 @@ from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.data.given.reading import Arrays
-from asterism.deepstellar.coverage.criteria import measure
-from asterism.deepstellar.model.markov_chain import draw
+from asterism.deepstellar.coverage.criteria import measure_criteria
+from asterism.deepstellar.model.markov_chain import draw_markov_chain
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams
 from asterism.models.recurrent.model import RecurrentModel
@@ -112,7 +112,7 @@ class HiddenStates(LaneResult):
     @cached_property
     def values(self) -> dict[str, float]:  # type: ignore[override]  # worked out when wanted
         """What the tests exercise of the model: the value of each coverage criterion, by name."""
-        return measure(self.model, self.model.abstraction.encode(self._sets[1].states))
+        return measure_criteria(self.model, self.model.abstraction.encode(self._sets[1].states))
 
     @property
     def _sets(self) -> tuple[StateTraces, StateTraces]:
@@ -148,7 +148,7 @@ class HiddenStates(LaneResult):
         covered = {"inputs": len(tests.states), **self.values}
         write_json(metrics / "measure_coverage.json", {"test": covered})
         self.model.save(workspace / "artifacts/build_dtmc")
-        write_svg(workspace / "plots/build_dtmc/graph.svg", draw(self.model))
+        write_svg(workspace / "plots/build_dtmc/graph.svg", draw_markov_chain(self.model))
         return self._params
 
 

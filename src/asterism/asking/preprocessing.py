@@ -14,7 +14,7 @@ from asterism.asking.chance import by_chance, right_of
 from asterism.asking.choosing import kinds_of
 from asterism.asking.outputs import Output, OutputContext
 from asterism.core.messages.errors import UserError
-from asterism.dflare.comparisons.labels import probabilities
+from asterism.dflare.comparisons.labels import as_probabilities
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import TensorSpec
 
@@ -108,7 +108,7 @@ def try_preprocessing(
                 name,
                 channels,
                 None if labels is None else right_of(rows, labels),
-                float(probabilities(rows, rows)[0].max(axis=1).mean()),
+                float(as_probabilities(rows, rows)[0].max(axis=1).mean()),
                 by_chance(told, labels, tries),
                 float(np.bincount(told).max() / len(told)) if len(told) >= _SHOWN else 0.0,
             )

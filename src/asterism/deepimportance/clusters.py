@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.settings import machine
 from asterism.deepimportance.histogram import Histogram
-from asterism.deepimportance.kmeans import cluster, silhouette
+from asterism.deepimportance.kmeans import cluster_values, silhouette
 from asterism.deepimportance.params import ClusterParams
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ def _fit(histogram: Histogram, params: ClusterParams, dense: bool) -> NeuronClus
     if len(values) == 0:
         return NeuronClusters(np.zeros(1), None)
     enough = counts.sum() >= params.min_values
-    clusterings = cluster(values, counts, params.k_max if enough else 1)
+    clusterings = cluster_values(values, counts, params.k_max if enough else 1)
     chosen, best = clusterings[0].centroids, None
     for candidate in clusterings[params.k_min - 1 :]:
         score = silhouette(values, counts, candidate.borders)

@@ -37,7 +37,7 @@ class Heatmaps:
         write_arrays(folder / "heatmaps.npz", **vars(self))
 
 
-def heatmaps(
+def compute_heatmaps(
     model: JudgedModel,
     params: RelevanceParams,
     images: NDArray[np.uint8],

@@ -22,7 +22,7 @@ from asterism.deepimportance.judged_model import (
     Recorder,
 )
 from asterism.deepimportance.keras_layers import network_of
-from asterism.deepimportance.relevance import place_of, propagate
+from asterism.deepimportance.relevance import node_of_layer, propagate
 from asterism.deepimportance.tensor_ops import Tensor
 from asterism.models.keras_models.layers import (
     ClassifierHead,
@@ -65,7 +65,7 @@ class Propagator:
     ) -> None:
         self.network = network_of(model, low, high)
         self._composite = composite
-        self._target = 0 if layer is None else place_of(self.network, layer)
+        self._target = 0 if layer is None else node_of_layer(self.network, layer)
         self._dtype = tf.as_dtype(dtype)
         shape = (None, *model.inputs[0].shape[1:])
         signature = [tf.TensorSpec(shape, self._dtype), tf.TensorSpec((None,), tf.int64)]

@@ -23,7 +23,12 @@ from asterism.deepimportance.judged_model import (
     Recorder,
 )
 from asterism.deepimportance.network import Linear
-from asterism.deepimportance.relevance import carrying, place_of, propagate, require_way
+from asterism.deepimportance.relevance import (
+    node_of_layer,
+    propagate,
+    relevance_carriers,
+    require_path,
+)
 from asterism.deepimportance.torch_layers import (
     ACTIVATIONS,
     CHANNELS_FIRST,
@@ -87,7 +92,7 @@ class JudgedTorch(JudgedModel):
 
     def hidden_layers(self) -> list[str]:
         """See :meth:`.JudgedModel.hidden_layers`."""
-        place, reached = self._network.outputs_of, carrying(self._network)
+        place, reached = self._network.outputs_of, relevance_carriers(self._network)
         inner = [n for n in self.layers if place[n] in reached and place[n] < self._network.start]
         active = {place[n]: n for n in inner if self._calls[n].operator in ACTIVATIONS}
         weighing = {
@@ -123,7 +128,7 @@ class JudgedTorch(JudgedModel):
 
     def explainer(self, layer: str, composite: Composite) -> Explainer:
         """See :meth:`.JudgedModel.explainer`."""
-        target, axis = place_of(self._network, layer), _neurons(self._calls[layer])
+        target, axis = node_of_layer(self._network, layer), _neurons(self._calls[layer])
 
         def explained(x: torch.Tensor) -> list[torch.Tensor]:
             scores, found = self._relevance(x, None, composite, target)
@@ -137,7 +142,7 @@ class JudgedTorch(JudgedModel):
 
     def pixel_explainer(self, composite: Composite) -> PixelExplainer:
         """See :meth:`.JudgedModel.pixel_explainer`."""
-        require_way(self._network, 0, "the input")
+        require_path(self._network, 0, "the input")
 
         def explained(x: torch.Tensor, labels: torch.Tensor) -> list[torch.Tensor]:
             _, found = self._relevance(x, labels, composite, 0)

@@ -54,7 +54,7 @@ class _Sums:
         return spread
 
 
-def cluster(values: Floats, counts: Floats, k_max: int) -> list[Clustering]:
+def cluster_values(values: Floats, counts: Floats, k_max: int) -> list[Clustering]:
     """Optimal clusterings of one-dimensional values into 1, 2, … clusters.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -22,13 +23,30 @@ from asterism.models.parameters.params import TrainingParams
 from asterism.models.training.fitting import compile_for, fit_model, make_deterministic
 
 
+@dataclass(frozen=True)
+class Regressor:
+    """A model that steers, and the driving data that it is trained and tested on.
+
+    Attributes:
+        model: the network.
+        preprocessing: what its inputs go through.
+        driving: its data.
+        settings: its subject layer, what its output means, and how far that may be moved.
+    """
+
+    model: keras.Model
+    preprocessing: PreprocessingParams
+    driving: DrivingImages
+    settings: DrivingParams
+
+
 def train_regressor(
     driving: DrivingImages,
     preprocessing: PreprocessingParams,
     training: TrainingParams,
-    layer: str | int | None,
+    settings: DrivingParams,
     seed: int,
-) -> tuple[keras.Model, dict[str, float]]:
+) -> tuple[Regressor, dict[str, float]]:
     """DAVE-2 trained on mean squared error, and its error on both parts.
 
     Raises:
@@ -36,7 +54,7 @@ def train_regressor(
     """
     make_deterministic(seed, "measure_driving")
     model = ARCHITECTURES["dave2"](driving.train_images.shape[1:], 1)
-    JudgedKeras(model, preprocessing).find_layer(layer)
+    JudgedKeras(model, preprocessing).find_layer(settings.layer)
     compile_for(model, training, "mean_squared_error", metrics=())
     targets: Any = driving.train_angles
     fit_model(model, preprocessing.apply(driving.train_images), targets, training)
@@ -48,40 +66,35 @@ def train_regressor(
     for name, (images, angles) in parts.items():
         predicted = model.predict(preprocessing.apply(images), verbose=0)[:, 0]
         errors[name] = float(np.mean((predicted.astype(np.float64) - angles) ** 2))
-    return model, errors
+    return Regressor(model, preprocessing, driving, settings), errors
 
 
 def measure_regressor(
-    model: keras.Model,
-    driving: DrivingImages,
+    regressor: Regressor,
     plan: AttackPlan,
-    preprocessing: PreprocessingParams,
     attack: AttackParams,
     importance: ImportanceParams,
     criteria: CriteriaParams,
-    settings: DrivingParams,
     seed: int,
 ) -> tuple[dict[str, Any], Deviations]:
     """Attack a regressor, and measure how far its tests and the augmentations exercise it.
 
     Args:
-        model: the regressor.
-        driving: its data.
+        regressor: the model and its data.
         plan: how its test images are parted, and what is added to them.
-        preprocessing: what its inputs go through.
         attack: which attacks.
         importance: the lane's parameters. Its subject layer is the classifier's and does not count.
         criteria: which other criteria. They count all hidden layers: those that the parameters
             name are the classifier's.
-        settings: the subject layer, what the output means, and how far it may be moved.
         seed: root of the random streams.
 
     Returns:
         Metrics: those of every criterion, and how far each attack moves the output. And what the
         attacks found.
     """
-    units = settings.angles
-    importance = importance.model_copy(update={"layer": settings.layer})
+    model, preprocessing, driving = regressor.model, regressor.preprocessing, regressor.driving
+    units = regressor.settings.angles
+    importance = importance.model_copy(update={"layer": regressor.settings.layer})
     criteria = criteria.model_copy(update={"layers": None})
     tests = driving.test_images
     split = plan.split

@@ -18,7 +18,7 @@ from asterism.deepimportance.rules import RelevanceStep, per_unit
 from asterism.deepimportance.tensor_ops import Tensor
 
 
-def place_of(network: Network, layer: str) -> int:
+def node_of_layer(network: Network, layer: str) -> int:
     """The node of a layer's output.
 
     Raises:
@@ -32,11 +32,11 @@ def place_of(network: Network, layer: str) -> int:
             f"to the layers before them ({', '.join(inner)})"
         )
     place = network.outputs_of[layer]
-    require_way(network, place, f"the layer {layer!r}")
+    require_path(network, place, f"the layer {layer!r}")
     return place
 
 
-def require_way(network: Network, place: int, told: str) -> None:
+def require_path(network: Network, place: int, told: str) -> None:
     """Reject a node that relevance cannot reach from the scores.
 
     Args:
@@ -47,13 +47,13 @@ def require_way(network: Network, place: int, told: str) -> None:
     Raises:
         UserError: it names the operation that relevance cannot pass.
     """
-    for index in sorted(carrying(network) & network.leading_from(place) - {place}):
+    for index in sorted(relevance_carriers(network) & network.leading_from(place) - {place}):
         operation = network.nodes[index].operation
         if isinstance(operation, Opaque):
             raise UserError(f"relevance cannot pass {operation.told} behind {told}")
 
 
-def carrying(network: Network) -> set[int]:
+def relevance_carriers(network: Network) -> set[int]:
     """The nodes that relevance reaches from where it starts, if it passes each; not gates."""
     found = {network.start}
     for index in range(network.start, 0, -1):

@@ -2,7 +2,7 @@
 
 A rule shares the relevance ``R_k`` of a linear operation's outputs among its inputs. All of them
 have one form: a denominator ``z_k`` that sums products of (a part of) the input with (a part of)
-the kernel, and each product's share of it (:func:`share`).
+the kernel, and each product's share of it (:func:`share_relevance`).
 
 Sources: Bach et al., PLOS ONE 2015 (LRP-0, ε, αβ); Montavon et al., "Explaining nonlinear
 classification decisions with deep Taylor decomposition", Pattern Recognition 2017 (w², flat, z^B);
@@ -65,7 +65,7 @@ class Epsilon(RelevanceRule):
     def share(self, at: RelevanceStep) -> Tensor:
         """Shares in proportion to ``x_j w_jk``; the bias keeps its part."""
         kernel, bias = at.operation.parameters(at.x)
-        return share(at, [(at.x, kernel)], bias, at.relevance, self.epsilon)
+        return share_relevance(at, [(at.x, kernel)], bias, at.relevance, self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class AlphaBeta(RelevanceRule):
             x_plus, x_minus = ops.positive(at.x), ops.negative(at.x)
             supporting = [(x_plus, plus), (x_minus, minus)]
             opposing = [(x_plus, minus), (x_minus, plus)]
-        positive = total(at, supporting) + ops.positive(bias)
-        result = self.alpha * transposed(at, supporting, per_unit(at.relevance, positive))
+        positive = weighted_sum(at, supporting) + ops.positive(bias)
+        result = self.alpha * redistribute(at, supporting, per_unit(at.relevance, positive))
         if self.beta:
             negative = at.operation.forward(at.x) - positive
-            result -= self.beta * transposed(at, opposing, per_unit(at.relevance, negative))
+            result -= self.beta * redistribute(at, opposing, per_unit(at.relevance, negative))
         return result
 
 
@@ -121,10 +121,10 @@ class Gamma(RelevanceRule):
         same, other = sign(kernel), kernel - sign(kernel)
         favouring = bias + self.gamma * sign(bias)
         if at.nonnegative:
-            return share(at, [(at.x, kernel + self.gamma * same)], favouring, relevance)
+            return share_relevance(at, [(at.x, kernel + self.gamma * same)], favouring, relevance)
         x_plus, x_minus = at.ops.positive(at.x), at.ops.negative(at.x)
         parts = [(x_plus, kernel + self.gamma * same), (x_minus, kernel + self.gamma * other)]
-        return share(at, parts, favouring, relevance)
+        return share_relevance(at, parts, favouring, relevance)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class ZBox(RelevanceRule):
         ops = at.ops
         low, high = (ops.spread(-bound, at.x) for bound in at.box)
         parts = [(at.x, kernel), (low, ops.positive(kernel)), (high, ops.negative(kernel))]
-        return share(at, parts, _filled(at, 0.0, bias), at.relevance)
+        return share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class WSquare(RelevanceRule):
         """For first layers with unbounded inputs."""
         kernel, bias = at.operation.parameters(at.x)
         parts = [(_filled(at, 1.0, at.x), kernel**2)]
-        return share(at, parts, _filled(at, 0.0, bias), at.relevance)
+        return share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
 
 
 @dataclass(frozen=True)
@@ -161,10 +161,10 @@ class Flat(RelevanceRule):
         """For first layers, where only the place of the evidence matters."""
         kernel, bias = at.operation.parameters(at.x)
         parts = [(_filled(at, 1.0, at.x), _filled(at, 1.0, kernel))]
-        return share(at, parts, _filled(at, 0.0, bias), at.relevance)
+        return share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
 
 
-def share(
+def share_relevance(
     at: RelevanceStep,
     parts: Sequence[tuple[Tensor, Tensor]],
     bias: Tensor,
@@ -176,10 +176,10 @@ def share(
     With parts ``(a, v)`` of the input and the kernel, ``z_k = Σ_parts Σ_j a_j v_jk + bias_k`` and
     the result is ``R_j = Σ_k Σ_parts a_j v_jk / stabilise(z_k) R_k``.
     """
-    return transposed(at, parts, per_unit(relevance, total(at, parts) + bias, epsilon))
+    return redistribute(at, parts, per_unit(relevance, weighted_sum(at, parts) + bias, epsilon))
 
 
-def total(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+def weighted_sum(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
     """``Σ_parts Σ_j a_j v_jk``."""
     return at.ops.total([at.operation.function(a, v) for a, v in parts])
 
@@ -189,7 +189,9 @@ def per_unit(relevance: Tensor, z: Tensor, epsilon: float = STABILISER) -> Tenso
     return ops_of(z).ratio(relevance, stabilise(z, epsilon))
 
 
-def transposed(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]], shares: Tensor) -> Tensor:
+def redistribute(
+    at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]], shares: Tensor
+) -> Tensor:
     """``Σ_k Σ_parts a_j v_jk s_k``.
 
     The sum over ``k`` is the operation's transpose, which automatic differentiation gives for any
@@ -198,7 +200,7 @@ def transposed(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]], shares
     inputs, kernels = [a for a, _ in parts], [v for _, v in parts]
 
     def summed(*given: Tensor) -> Tensor:
-        return total(at, list(zip(given, kernels, strict=True)))
+        return weighted_sum(at, list(zip(given, kernels, strict=True)))
 
     weights = at.ops.gradient(summed, inputs, shares)
     return at.ops.total([a * c for a, c in zip(inputs, weights, strict=True)])

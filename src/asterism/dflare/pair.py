@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.dflare.comparisons import unanswered
+from asterism.dflare.comparisons import unanswered_inputs
 from asterism.models.classifiers.classifier import IsolatedClassifier
 from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -71,7 +71,7 @@ class PairQuery:
     def result(self) -> PairedOutputs:
         """Wait for both models."""
         (f, f_failures), (g, g_failures) = self.f.result(), self.g.result()
-        unknown = np.flatnonzero(unanswered(f)).tolist()
+        unknown = np.flatnonzero(unanswered_inputs(f)).tolist()
         lost = dict.fromkeys(unknown, "the original gives no finite answer")
         return PairedOutputs(f, g, lost | g_failures | f_failures)
 

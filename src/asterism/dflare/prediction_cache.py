@@ -46,7 +46,7 @@ class PredictionCache:
                 others are asked about in any case.
         """
         rows = np.flatnonzero(comes_again)
-        keys = keys_of(items if len(rows) == len(items) else items[rows])
+        keys = item_keys(items if len(rows) == len(items) else items[rows])
         places = np.full(len(items), -1)
         asked = np.ones(len(items), np.bool_)
         new: dict[bytes, int] = {}
@@ -95,7 +95,7 @@ class PredictionCache:
         self._places |= zip([key for key, _ in found], places.tolist(), strict=True)
 
 
-def keys_of(items: NDArray[Any]) -> list[bytes]:
+def item_keys(items: NDArray[Any]) -> list[bytes]:
     """What tells items ``(N, ...)`` of one shape apart: 128 bits of each.
 
     Each word of an item is mixed with its place; the keys are a sum and a weighted sum of these.

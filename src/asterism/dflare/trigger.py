@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -101,7 +102,10 @@ def search_pair(
     groups = seeds.in_groups(_GROUP)
     jobs = {
         f"{name}-{number}": partial(
-            _search, name, chosen, under_test, group, budget, seed, minimise_queries
+            _search,
+            SearchTask(name, under_test, budget, group.items, group.numbers.tolist(), seed),
+            chosen,
+            minimise_queries,
         )
         for name, chosen in searches.items()
         for number, group in enumerate(groups)
@@ -134,28 +138,19 @@ def save_found(
 
 
 def _search(
-    name: str,
-    chosen: SearchParams,
-    under_test: PairUnderTest,
-    seeds: SearchSeeds,
-    budget: SeedBudget,
-    seed: int,
-    minimise_queries: int,
-    _checkpoint: Checkpoint | None,
+    task: SearchTask, chosen: SearchParams, minimise_queries: int, _checkpoint: Checkpoint | None
 ) -> Findings:
     """One search from one group of seeds; it is short, so no state of it is kept."""
-    numbers = seeds.numbers.tolist()
     taken = processor_seconds()
-    with concerning(f"trigger.searches.{name}"):
-        kind, options = SEARCHES[chosen.search], search_options(chosen)
-        search = kind(SearchTask(name, under_test, budget, seeds.items, numbers, seed), options)
+    with concerning(f"trigger.searches.{task.name}"):
+        search = SEARCHES[chosen.search](task, search_options(chosen))
     findings = search.run()
     if minimise_queries and findings.triggers:
-        findings.minimal = _minimal(search, findings.triggers, seeds, minimise_queries)
+        findings.minimal = _minimal(search, findings.triggers, minimise_queries)
     log.info(
         "searched",
-        search=name,
-        seeds=len(seeds.items),
+        search=task.name,
+        seeds=len(task.items),
         triggering_inputs=len(findings.triggers),
         processor_seconds=round(processor_seconds() - taken, 2),
     )
@@ -163,11 +158,12 @@ def _search(
 
 
 def _minimal(
-    search: LockstepSearch[Any], triggers: Sequence[Trigger], seeds: SearchSeeds, queries: int
+    search: LockstepSearch[Any], triggers: Sequence[Trigger], queries: int
 ) -> list[Trigger]:
     """The triggering inputs with fewer changes, and what the models say to these."""
     items = np.stack([trigger.item for trigger in triggers])
-    references = seeds.of([trigger.seed for trigger in triggers])
+    place = {number: place for place, number in enumerate(search.numbers)}
+    references = search.items[[place[trigger.seed] for trigger in triggers]]
 
     def holds(answers: PairedOutputs, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         return search.shows([triggers[row] for row in rows.tolist()], answers)
@@ -252,19 +248,11 @@ def _distances(
 
 def write_confusion(path: Path, findings: Findings) -> None:
     """How often which label of the original became which label of the compressed model."""
-    pairs: dict[tuple[int, int], int] = {}
-    for trigger in findings.triggers:
-        key = int(trigger.f.argmax()), int(trigger.g.argmax())
-        pairs[key] = pairs.get(key, 0) + 1
-    rows = sorted(pairs)
-    write_table(
-        path,
-        {
-            "original": np.array([f for f, _ in rows], np.int64),
-            "compressed": np.array([g for _, g in rows], np.int64),
-            "inputs": np.array([pairs[row] for row in rows], np.int64),
-        },
-    )
+    pairs = Counter((int(t.f.argmax()), int(t.g.argmax())) for t in findings.triggers)
+    rows = np.array(
+        [(*labels, count) for labels, count in sorted(pairs.items())], np.int64
+    ).reshape(-1, 3)
+    write_table(path, dict(zip(("original", "compressed", "inputs"), rows.T, strict=True)))
 
 
 def load_seeds(folder: Path) -> SearchSeeds:

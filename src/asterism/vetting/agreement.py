@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.dflare.comparisons import Comparison, Figure, finite, lost, unanswered
+from asterism.dflare.comparisons import (
+    Comparison,
+    Figure,
+    lost_answers,
+    replace_nonfinite,
+    unanswered_inputs,
+)
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.vetting.statistics import Share, divergence, margins, quantiles, share_of
 
@@ -70,11 +76,11 @@ def measure_agreement(
         labels: the right classes; None where unknown.
         confidence: of the intervals.
     """
-    deviates, unknown, none = comparison.deviates(f, g), unanswered(f), lost(f, g)
+    deviates, unknown, none = comparison.deviates(f, g), unanswered_inputs(f), lost_answers(f, g)
     both = ~unknown & ~none
     distance = np.asarray(comparison.distance(f, g)[both], np.float64)
     answered = (f, g) if both.all() else (f[both], g[both])
-    ours, theirs = (comparison.classes(rows) for rows in finite(f, g))
+    ours, theirs = (comparison.classes(rows) for rows in replace_nonfinite(f, g))
     apart = _apart(comparison, *answered)
     accuracy: tuple[Share, ...] = ()
     directions: dict[str, int] = {}

@@ -21,7 +21,7 @@ from asterism.core.files.hashes import digest_of
 from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import SAVE_EVERY
 from asterism.core.resuming.work_units import run_of
-from asterism.dflare.prediction_cache import keys_of
+from asterism.dflare.prediction_cache import item_keys
 from asterism.models.tensor_models.answers import Rows
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.subjects import OpenModel
@@ -64,7 +64,7 @@ class KeptAnswers:
 
     def predict(self, items: NDArray[Any]) -> Rows:
         """See :meth:`.FileModel.predict`."""
-        keys = keys_of(items)
+        keys = item_keys(items)
         new = [row for row, key in enumerate(keys) if key not in self._known]
         if len(new) == len(items):
             rows = self.model.predict(items)

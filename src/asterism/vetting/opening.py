@@ -19,7 +19,7 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.randomness.random_streams import stream
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import Arrays, GivenInputs, read_inputs
-from asterism.dflare.comparisons import Comparison, build_comparison, unanswered
+from asterism.dflare.comparisons import Comparison, build_comparison, unanswered_inputs
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import ModelPair, PairedOutputs
@@ -115,7 +115,7 @@ class Vetted:
     @property
     def agreed(self) -> NDArray[np.int64]:
         """Rows of the given inputs that both models answer alike, ascending, int64."""
-        answered = ~unanswered(self.answers.f)
+        answered = ~unanswered_inputs(self.answers.f)
         answered[list(self.answers.failures)] = False
         return np.flatnonzero(answered & ~self.deviates)
 

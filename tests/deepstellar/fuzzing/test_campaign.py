@@ -18,10 +18,10 @@ from asterism.core.resuming import checkpoints
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.deepstellar.campaigns import results
 from asterism.deepstellar.campaigns.population import Population
-from asterism.deepstellar.coverage.criteria import TraceCriterion, fitted
+from asterism.deepstellar.coverage.criteria import TraceCriterion, build_trace_criteria
 from asterism.deepstellar.fuzzing import campaign as campaign_module
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign
-from asterism.deepstellar.fuzzing.fuzz import fuzz, unite
+from asterism.deepstellar.fuzzing.fuzz import fuzz, unite_islands
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, count_visits
 from asterism.deepstellar.selections import SELECTIONS
 from asterism.models.recurrent import RecurrentModel
@@ -68,7 +68,7 @@ def codes(world: World, images: Any) -> Any:
 
 def covering(world: World, name: str, *sets: Any) -> TraceCriterion:
     """A criterion that has seen some sets of images."""
-    criterion = fitted(world.model, [name])[name]
+    criterion = build_trace_criteria(world.model, [name])[name]
     for images in sets:
         criterion.update(codes(world, images))
     return criterion
@@ -118,7 +118,7 @@ def test_first_visits_cover_what_the_kept_inputs_cover(world: World, name: str) 
 
 
 def test_coverage_grows_and_guidance_pays(world: World) -> None:
-    table = results.history(run(world))
+    table = results.history_columns(run(world))
     for name in ("queue", "crashes", "basic_state", "basic_transition"):
         assert np.all(np.diff(table[name]) >= 0)
     assert table["basic_state"][-1] > table["basic_state"][0]
@@ -246,7 +246,7 @@ def test_a_budget_that_leaves_nothing_to_guide_is_one_run_and_said_to_be(
 
 def test_islands_are_united_in_their_order(world: World) -> None:
     islands = [campaign(world, island=i, mutants=500, islands=3).run() for i in (2, 0, 1)]
-    united = unite([islands[1], islands[2], islands[0]], len(world.seeds))
+    united = unite_islands([islands[1], islands[2], islands[0]], len(world.seeds))
     assert_same(united, run(world, islands=3))
     assert united.run == 1500
     assert len(united.queue) == 12 + sum(len(i.queue) - 12 for i in islands)
@@ -266,7 +266,7 @@ def test_nothing_is_found_after_the_last_mutant_of_all_islands(world: World, bud
     united = run(world, mutants=budget, islands=3)
     moments = [united.queue.rows["found"], united.crashes.rows["found"]]
     assert max(found.max() for found in [*moments, *united.visits.found.values()]) <= united.run
-    last = {name: column[-1] for name, column in results.history(united).items()}
+    last = {name: column[-1] for name, column in results.history_columns(united).items()}
     assert last["mutants"] == budget
     assert (last["queue"], last["crashes"]) == (len(united.queue), len(united.crashes))
     for name, found in united.visits.found.items():
@@ -279,7 +279,7 @@ def test_nothing_is_found_after_the_last_mutant_of_all_islands(world: World, bud
 def test_files_and_tables(world: World, tmp_path: Path) -> None:
     found = run(world)
     names = list(params().mutators)
-    crashes = results.save(found, names, tmp_path)
+    crashes = results.save_population(found, names, tmp_path)
     queue = pl.read_csv(tmp_path / "queue.csv")
     assert np.array_equal(read_arrays(tmp_path / "queue.npz")["images"], found.queue.rows["images"])
     # Chains, followed by hand.
@@ -299,7 +299,7 @@ def test_files_and_tables(world: World, tmp_path: Path) -> None:
     assert [((g["label"], g["predicted"], g["seed"]), g["crashes"], g["first"]) for g in table] == [
         (kind, len(ids), ids[0]) for kind, ids in groups.items()
     ]
-    numbers = results.metrics(found, crashes)
+    numbers = results.campaign_metrics(found, crashes)
     assert numbers["crash_groups"] == len(groups)
     assert numbers["crashes"] == len(crashes) == len(found.crashes)
     corpus = results.Corpus.load(tmp_path, "crashes")
@@ -315,7 +315,7 @@ def test_a_campaign_without_crashes_leaves_readable_files(world: World, tmp_path
     assert {name: len(found.crashes.rows[name]) for name in columns} == dict.fromkeys(columns, 0)
     assert found.crashes.rows["images"].shape == (0, 8, 8, 1)
     assert found.crashes.rows["images"].dtype == np.uint8
-    crashes = results.save(found, ["brightness"], tmp_path)
-    assert results.metrics(found, crashes)["crash_groups"] == 0
+    crashes = results.save_population(found, ["brightness"], tmp_path)
+    assert results.campaign_metrics(found, crashes)["crash_groups"] == 0
     assert len(results.Corpus.load(tmp_path, "crashes").table) == 0
     assert len(results.Corpus.load(tmp_path, "queue").images) == len(found.queue)

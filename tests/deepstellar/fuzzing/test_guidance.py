@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from asterism.deepstellar.fuzzing.guidance import Guidance, bucket, count_visits
+from asterism.deepstellar.fuzzing.guidance import Guidance, bucket_visits, count_visits
 
 ITEMS = 6
 traces = arrays(np.int32, st.tuples(st.integers(0, 12), st.integers(1, 20)),
@@ -38,7 +38,7 @@ class SlowGuidance:
 
 def test_buckets_are_those_of_afl() -> None:
     counts = np.arange(300)
-    assert bucket(counts).tolist() == [slow_bucket(c) for c in counts.tolist()]
+    assert bucket_visits(counts).tolist() == [slow_bucket(c) for c in counts.tolist()]
 
 
 @example(items=np.full((5, 4), -1, np.int32))

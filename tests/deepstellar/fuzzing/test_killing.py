@@ -10,9 +10,28 @@ import time
 from pathlib import Path
 
 import pytest
+from worlds import load_world, params
 
-SCRIPT = Path(__file__).parent / "campaign_process.py"
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.resuming import checkpoints
+from asterism.core.resuming.work_units import SharedWorkUnits
+from asterism.deepstellar.campaigns import results
+from asterism.deepstellar.fuzzing.fuzz import fuzz
+
+SCRIPT = Path(__file__)
 SOURCE = Path(__file__).parents[3] / "src"
+
+
+def main(network: Path, folder: Path) -> None:
+    """Run a campaign, in a process of its own that may be killed."""
+    checkpoints.SAVE_EVERY = 0
+    world = load_world(network)
+    settings = params(mutants=12_000, islands=2)
+    islands = SharedWorkUnits("fuzz", "key")
+    found = fuzz(world.network, world.model, world.seeds, settings, "transition", 1, islands)
+    crashes = results.save_population(found, list(settings.mutators), folder)
+    write_json(folder / "metrics.json", results.campaign_metrics(found, crashes))
+    write_table(folder / "history.csv", results.history_columns(found))
 
 
 def start(network: Path, folder: Path, state: Path) -> subprocess.Popen[bytes]:
@@ -54,3 +73,7 @@ def test_killed_campaigns_end_with_the_same_bytes(network_file: Path, tmp_path: 
     assert files == sorted(p.name for p in disturbed.iterdir())
     for name in files:
         assert (peaceful / name).read_bytes() == (disturbed / name).read_bytes(), name
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

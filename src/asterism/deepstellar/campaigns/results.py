@@ -104,7 +104,7 @@ def group_table(crashes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def history(found: Population) -> dict[str, list[Any]]:
+def history_columns(found: Population) -> dict[str, list[Any]]:
     """How queue, crashes and coverage grew: a row for every hundredth of the mutants run."""
     moments = np.unique(np.linspace(0, found.run, MOMENTS + 1).astype(np.int64)).tolist()
     table: dict[str, list[Any]] = {
@@ -117,7 +117,7 @@ def history(found: Population) -> dict[str, list[Any]]:
     return table
 
 
-def metrics(found: Population, crashes: pl.DataFrame) -> dict[str, Any]:
+def campaign_metrics(found: Population, crashes: pl.DataFrame) -> dict[str, Any]:
     """A campaign in numbers; coverage is that of the seeds and of all mutants run."""
     names = list(found.visits.found)
     return {
@@ -131,7 +131,7 @@ def metrics(found: Population, crashes: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def save(found: Population, names: Sequence[str], folder: Path) -> pl.DataFrame:
+def save_population(found: Population, names: Sequence[str], folder: Path) -> pl.DataFrame:
     """Write queue and crashes with their tables; the table of crashes."""
     crashes = crash_table(found, names)
     write_arrays(folder / "queue.npz", **_images(found.queue.rows, "label"))
@@ -158,7 +158,7 @@ class Corpus:
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Corpus:
-        """The ``queue`` or the ``crashes`` that :func:`save` wrote into a folder."""
+        """The ``queue`` or the ``crashes`` that :func:`save_population` wrote into a folder."""
         with reading(f"the {name} in {folder}"):
             arrays = read_arrays(folder / f"{name}.npz")
             return cls(arrays["images"], arrays["label"], read_table(folder / f"{name}.csv"))

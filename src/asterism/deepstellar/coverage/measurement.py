@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.randomness.random_streams import stream
 from asterism.data import Dataset
-from asterism.deepstellar.coverage.criteria import measure
+from asterism.deepstellar.coverage.criteria import measure_criteria
 from asterism.deepstellar.coverage.similarity import (
     ITEMS,
     Items,
     choose_references,
-    detection,
+    detection_roc,
     similarity_to_class,
 )
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -49,7 +49,9 @@ class Traces:
         return Traces(self.codes[chosen], self.predicted[chosen])
 
 
-def trace(network: RecurrentModel, model: TraceModel, inputs: NDArray[Any], label: str) -> Traces:
+def trace_inputs(
+    network: RecurrentModel, model: TraceModel, inputs: NDArray[Any], label: str
+) -> Traces:
     """Run inputs ``(N, ...)`` and abstract their hidden states, batch by batch."""
     codes, predicted = [], []
     starts = range(0, len(inputs), BATCH)
@@ -76,7 +78,9 @@ class Detector:
 
     def roc(self, suspicious: Traces, items: Items) -> tuple[float, NDArray[np.float64]]:
         """AUROC and ROC curve ``(P, 2)`` of finding the suspicious traces among the normal."""
-        return detection(self._similarity(self.normal, items), self._similarity(suspicious, items))
+        return detection_roc(
+            self._similarity(self.normal, items), self._similarity(suspicious, items)
+        )
 
     def _similarity(self, traces: Traces, items: Items) -> NDArray[np.float64]:
         return similarity_to_class(
@@ -124,7 +128,7 @@ def measure_sets(
         references: reference inputs of each class.
         seed: the run's seed.
     """
-    test = trace(network, model, data.test_images, "test")
+    test = trace_inputs(network, model, data.test_images, "test")
     detector = Detector(
         _draw_references(network, model, data, references, seed),
         test.only(test.predicted == data.test_labels),
@@ -132,7 +136,7 @@ def measure_sets(
     metrics = {"test": _describe(model, test)}
     curves = [_curve("", "state", np.empty((0, 2)))]
     for name, inputs in sets.items():
-        traces = trace(network, model, inputs, name)
+        traces = trace_inputs(network, model, inputs, name)
         metrics[name] = _describe(model, traces)
         if name in suspicious and len(traces) and len(detector.normal):
             for items in ITEMS:
@@ -158,7 +162,7 @@ def _draw_references(
     known = np.zeros(data.classes, np.int64)
     while pending:
         drawn = np.sort(np.concatenate([order[:size] for order in pending.values()]))
-        traces = trace(network, model, data.train_images[drawn], "references")
+        traces = trace_inputs(network, model, data.train_images[drawn], "references")
         found.append(traces.only(traces.predicted == labels[drawn]))
         known += np.bincount(found[-1].predicted, minlength=data.classes)
         pending = {
@@ -177,7 +181,7 @@ def _draw_references(
 
 
 def _describe(model: TraceModel, traces: Traces) -> dict[str, float]:
-    return {"inputs": len(traces), **measure(model, traces.codes)}
+    return {"inputs": len(traces), **measure_criteria(model, traces.codes)}
 
 
 def _curve(name: str, items: Items, points: NDArray[np.float64]) -> pl.DataFrame:

@@ -91,7 +91,7 @@ def choose_references(
     return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, np.int64)
 
 
-def detection(
+def detection_roc(
     normal: NDArray[np.float64], suspicious: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
     """How well low similarity tells suspicious inputs from normal ones.

@@ -32,7 +32,7 @@ from asterism.deepstellar.campaigns.population import (
     SeedQueue,
 )
 from asterism.deepstellar.campaigns.seeds import SeedInputs
-from asterism.deepstellar.coverage.criteria import fitted
+from asterism.deepstellar.coverage.criteria import build_trace_criteria
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, TraceVisits, count_visits
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
@@ -135,7 +135,7 @@ class FuzzingCampaign:
         self._maker = MutantMaker.configured(self.params, self.seeds.images)
         with concerning("fuzz.selection"):
             self._selection = build_selection(self.params.selection)
-        self._criteria = fitted(self.model, filter(None, GUIDING.values()))
+        self._criteria = build_trace_criteria(self.model, filter(None, GUIDING.values()))
         sizes = {name: len(criterion.covered) for name, criterion in self._criteria.items()}
         self._guide = GUIDING[self.criterion]
         self._guidance = Guidance(sizes[self._guide] if self._guide else 0)

@@ -1,6 +1,6 @@
-"""Fuzzing as one call: all islands of a campaign, united.
+"""Fuzzing: independent campaigns, called islands, share the budget, and their findings are united.
 
-Each island is a campaign of its own, with streams of its own, so islands may be run one after
+Each island has random streams of its own, so islands may be run one after
 another, side by side or on several machines: their union is the same.
 """
 
@@ -74,10 +74,10 @@ def fuzz(
     jobs = {
         f"island-{island}": partial(run, island, budget) for island, budget in enumerate(budgets)
     }
-    return unite(units.gather(jobs, Population.load), len(seeds))
+    return unite_islands(units.gather(jobs, Population.load), len(seeds))
 
 
-def unite(islands: Sequence[Population], seeds: int) -> Population:
+def unite_islands(islands: Sequence[Population], seeds: int) -> Population:
     """All islands' findings as those of one campaign, in the order of the islands.
 
     A moment of the union, in its ``found`` columns, is the islands' common moment times their

@@ -23,7 +23,7 @@ GUIDING: dict[str, str | None] = {
 _BUCKET_STARTS = np.array([1, 2, 3, 4, 8, 16, 32, 128])
 
 
-def bucket(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
+def bucket_visits(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Number of the bucket that each count of visits falls into; 0 for none."""
     return np.searchsorted(_BUCKET_STARTS, counts, side="right").astype(np.uint8)
 
@@ -53,7 +53,7 @@ def count_visits(items: NDArray[np.int32]) -> TraceVisits:
     counts = np.diff(starts, append=items.size)
     visited = ordered.ravel()[starts]
     real = visited >= 0
-    return TraceVisits(starts[real] // max(steps, 1), visited[real], bucket(counts[real]))
+    return TraceVisits(starts[real] // max(steps, 1), visited[real], bucket_visits(counts[real]))
 
 
 class Guidance:

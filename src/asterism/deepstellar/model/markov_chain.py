@@ -24,7 +24,7 @@ from asterism.deepstellar.model.dtmc import Dtmc
 from asterism.deepstellar.model.trace_model import TraceModel
 
 
-def draw(model: TraceModel, states: int = 60, steps_from_each: int = 2) -> Figure:
+def draw_markov_chain(model: TraceModel, states: int = 60, steps_from_each: int = 2) -> Figure:
     """The ``states`` most visited states, each with its likeliest steps to the others.
 
     A state lies at its grid cell in the first two components, a little aside of others there.
@@ -105,7 +105,7 @@ def _legend(classes: NDArray[np.int64]) -> list[Line2D]:
     ]
 
 
-def export(abstraction: Abstraction, dtmc: Dtmc, folder: Path) -> None:
+def write_model_checker_files(abstraction: Abstraction, dtmc: Dtmc, folder: Path) -> None:
     """Write ``prism/dtmc.{tra,sta,lab}`` and ``storm/dtmc.{tra,lab}`` into a folder.
 
     ``.tra`` holds transitions, ``.sta`` the grid cell of each state, ``.lab`` labels: ``init``

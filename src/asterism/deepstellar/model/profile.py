@@ -36,13 +36,13 @@ class Profile:
 
     @classmethod
     def load(cls, folder: Path) -> Profile:
-        """What :func:`profile` wrote."""
+        """What :func:`profile_states` wrote."""
         with reading(f"the profile in {folder}"):
             facts = read_arrays(folder / "inputs.npz")
             return cls(map_array(folder / "states.npy"), facts["labels"], facts["inputs"])
 
 
-def profile(
+def profile_states(
     model: RecurrentModel,
     given: NDArray[Any],
     labels: NDArray[np.int64],

@@ -46,24 +46,24 @@ class Figure:
     share: bool = False
 
 
-def lost(f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+def lost_answers(f: Outputs, g: Outputs) -> NDArray[np.bool_]:
     """Rows in which g is NaN or infinite in a place where f is finite, bool ``(N,)``."""
     places: NDArray[np.bool_] = ~np.isfinite(g) & np.isfinite(f)
     rows: NDArray[np.bool_] = np.asarray(places.any(axis=1))
     return rows
 
 
-def unanswered(f: Outputs) -> NDArray[np.bool_]:
+def unanswered_inputs(f: Outputs) -> NDArray[np.bool_]:
     """Inputs to which the original gives no finite answer, bool ``(N,)``."""
     none: NDArray[np.bool_] = np.asarray(np.isnan(f).any(axis=1))
     return none | ~np.isfinite(f).any(axis=1)
 
 
-def finite(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
+def replace_nonfinite(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
     """Outputs in which what is not finite is a large number.
 
     In a place where f has no answer, the two do not differ. A place where g alone has none gets
-    a large number as well; :func:`lost` tells of it.
+    a large number as well; :func:`lost_answers` tells of it.
     """
     known, answered = np.isfinite(f), np.isfinite(g)
     if known.all() and answered.all():
@@ -137,18 +137,24 @@ class Comparison(ABC):
 
         An answer that only g lost is a deviation.
         """
-        return _in_parts(lambda f, g: self.differs(*finite(f, g)) | lost(f, g), f, g)
+        return _in_parts(
+            lambda f, g: self.differs(*replace_nonfinite(f, g)) | lost_answers(f, g), f, g
+        )
 
     def distance(self, f: Outputs, g: Outputs) -> Floats:
         """How far apart the outputs are, float32 ``(N,)``, at least 0; the search enlarges it.
 
         An answer that only g lost is :data:`LOST` away.
         """
-        return _in_parts(lambda f, g: np.where(lost(f, g), LOST, self.apart(*finite(f, g))), f, g)
+        return _in_parts(
+            lambda f, g: np.where(lost_answers(f, g), LOST, self.apart(*replace_nonfinite(f, g))),
+            f,
+            g,
+        )
 
     def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How undecided the models are between k answers, float32 ``(N,)``, higher is less so."""
-        return self.undecided(*finite(f, g), k)
+        return self.undecided(*replace_nonfinite(f, g), k)
 
     @abstractmethod
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
@@ -171,7 +177,7 @@ class Comparison(ABC):
 
     def chances(self, f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
         """Finite outputs, whose scores of classes are probabilities."""
-        return finite(f, g)
+        return replace_nonfinite(f, g)
 
     def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
         """What else a reader of a report wants to know about finite outputs."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.comparisons import COMPARISONS, Comparison, Floats, Outputs, finite
+from asterism.dflare.comparisons import COMPARISONS, Comparison, Floats, Outputs, replace_nonfinite
 
 _SMALL = 1e-30
 
@@ -46,7 +46,7 @@ class Embedding(Comparison):
             f: embeddings by the original, ``(M, K)``.
             g: embeddings of the same items by the compressed model, ``(M, K)``.
         """
-        f, g = finite(f, g)
+        f, g = replace_nonfinite(f, g)
         self._known = _unit(f), _unit(g)
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:

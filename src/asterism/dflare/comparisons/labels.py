@@ -16,8 +16,8 @@ from asterism.dflare.comparisons import (
     Comparison,
     Floats,
     Outputs,
-    finite,
     indecision,
+    replace_nonfinite,
 )
 from asterism.models.keras_models.probabilities import softmax
 
@@ -27,7 +27,7 @@ _NO_OPTIONS = NoOptions()
 _ROUNDED = 0.5
 
 
-def probabilities(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
+def as_probabilities(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
     """Rows of scores as rows of probabilities: where f's row holds logits, the softmax of both.
 
     Args:
@@ -80,7 +80,7 @@ class TopLabel(Comparison):
 
     def chances(self, f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
         """Of logits the softmax; see :meth:`.Comparison.chances`."""
-        return probabilities(*finite(f, g))
+        return as_probabilities(*replace_nonfinite(f, g))
 
     def sureness(
         self, f: Outputs, g: Outputs, expected: NDArray[np.int64]

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.comparisons import COMPARISONS, Comparison, Figure, Floats, Outputs, finite
+from asterism.dflare.comparisons import (
+    COMPARISONS,
+    Comparison,
+    Figure,
+    Floats,
+    Outputs,
+    replace_nonfinite,
+)
 
 
 class ToleranceOptions(ParameterSection):
@@ -108,7 +115,7 @@ class Regression(NumberComparison):
 
     def know(self, f: Outputs, g: Outputs) -> None:
         """Take in the original's answers to all given inputs, ``(M, K)``."""
-        known = finite(f, g)[0][np.isfinite(f).all(axis=1)].astype(np.float64)
+        known = replace_nonfinite(f, g)[0][np.isfinite(f).all(axis=1)].astype(np.float64)
         if not known.size:
             return
         low, high = np.percentile(known, _ENDS, axis=None if self.options.common else 0)

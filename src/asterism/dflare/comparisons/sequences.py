@@ -95,7 +95,7 @@ class SequenceComparison(Comparison):
         rates = np.zeros(len(f))
         for row in np.flatnonzero((labels[0] != labels[1]).any(axis=1)).tolist():
             right, found = (self.transcript(frames[row]) for frames in labels)
-            rates[row] = edits(right, found) / max(1, len(right))
+            rates[row] = edit_distance(right, found) / max(1, len(right))
         return rates
 
     def transcript(self, labels: NDArray[np.int64]) -> list[str]:
@@ -134,6 +134,6 @@ class SequenceComparison(Comparison):
         return softmax(scores) if self.options.scores == "logits" else scores
 
 
-def edits(first: Sequence[str], second: Sequence[str]) -> int:
+def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
     """Edit distance (Levenshtein, 1966)."""
     return int(Levenshtein.distance(first, second))

@@ -214,13 +214,13 @@ def accept_bound(given: tuple[DomainParams, BoundParams | None]) -> None:
         raise unknown(f"distance of {chosen.kind}", bound.measure, sorted(measures))
 
 
-def by_size(size: NDArray[Any]) -> Rows:
+def changes_by_size(size: NDArray[Any]) -> Rows:
     """Places where a change has a size above 0, smallest first, int64."""
     changed = np.flatnonzero(size)
     return changed[np.argsort(size[changed], kind="stable")]
 
 
-def shrunk(
+def shrink_difference(
     items: NDArray[Any], references: NDArray[Any], share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Items that keep a share of their difference to the references.
@@ -235,7 +235,7 @@ def shrunk(
     return references + kept
 
 
-def rounded_towards(
+def round_towards(
     values: NDArray[np.float64], references: NDArray[Any], farthest: NDArray[np.float64]
 ) -> NDArray[Any]:
     """The values in the references' floating dtype, none farther away after rounding.

@@ -18,9 +18,9 @@ from asterism.dflare.domains import (
     Items,
     Measure,
     Rows,
-    by_size,
+    changes_by_size,
     require_form,
-    shrunk,
+    shrink_difference,
 )
 from asterism.images import bounds
 from asterism.images.mutator import build_mutators
@@ -111,7 +111,7 @@ class ImageDomain(Domain):
 
     def changes(self, item: Items, reference: Items) -> Rows:
         """Numbers of the pixels ``(row * W + column)`` that changed in any channel."""
-        return by_size(np.abs(item.astype(np.int64) - reference).max(axis=-1).ravel())
+        return changes_by_size(np.abs(item.astype(np.int64) - reference).max(axis=-1).ravel())
 
     def revert(self, item: Items, reference: Items, places: Rows) -> Items:
         """See :meth:`Domain.revert`."""
@@ -121,7 +121,7 @@ class ImageDomain(Domain):
 
     def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
         """The grey levels between, rounded."""
-        return np.rint(shrunk(items, references, share)).astype(np.uint8)
+        return np.rint(shrink_difference(items, references, share)).astype(np.uint8)
 
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """L∞: every value is clipped; L2: the difference is scaled, and rounded towards 0."""
@@ -130,7 +130,9 @@ class ImageDomain(Domain):
             return np.clip(items, exact - levels, exact + levels).astype(np.uint8)
         if measure == "l2":
             length = np.maximum(self.distances(items, references)["l2"], 1e-9)
-            kept = shrunk(items, references, np.minimum(1.0, limit / length)) - references
+            kept = (
+                shrink_difference(items, references, np.minimum(1.0, limit / length)) - references
+            )
             # The smallest amount more: a difference that is kept whole is not rounded away.
             levels_kept: NDArray[np.float64] = np.trunc(kept + np.sign(kept) * 1e-9)
             return (references + levels_kept).astype(np.uint8)

@@ -18,10 +18,10 @@ from asterism.dflare.domains import (
     Items,
     Measure,
     Rows,
-    by_size,
+    changes_by_size,
     require_form,
-    rounded_towards,
-    shrunk,
+    round_towards,
+    shrink_difference,
 )
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.sound import build_sound_mutators
@@ -94,7 +94,7 @@ class SoundDomain(Domain):
     def changes(self, item: Items, reference: Items) -> Rows:
         """Numbers of the hundredths of a second that changed, by the energy of the change."""
         square = np.square(item.astype(np.float64) - reference)
-        return by_size(np.add.reduceat(square, np.arange(0, len(item), self._segment)))
+        return changes_by_size(np.add.reduceat(square, np.arange(0, len(item), self._segment)))
 
     def revert(self, item: Items, reference: Items, places: Rows) -> Items:
         """See :meth:`Domain.revert`."""
@@ -103,7 +103,7 @@ class SoundDomain(Domain):
 
     def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
         """See :meth:`Domain.fade`."""
-        return shrunk(items, references, share).astype(items.dtype)
+        return shrink_difference(items, references, share).astype(items.dtype)
 
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """L∞: every sample is clipped; signal-to-noise ratio: the change is made fainter."""
@@ -116,6 +116,6 @@ class SoundDomain(Domain):
             missing = np.maximum(0, limit - self.distances(items, references)["snr_db"])
             # A little more than is missing, so that rounding to float32 stays within.
             share = np.where(missing > 0, np.power(10, -(missing + 1e-4) / 20), 1.0)
-            nearer = shrunk(items, references, share)
+            nearer = shrink_difference(items, references, share)
             farthest = np.abs(nearer - exact)
-        return rounded_towards(nearer, references, farthest)
+        return round_towards(nearer, references, farthest)

@@ -18,10 +18,10 @@ from asterism.dflare.domains import (
     Items,
     Measure,
     Rows,
-    by_size,
+    changes_by_size,
     require_form,
-    rounded_towards,
-    shrunk,
+    round_towards,
+    shrink_difference,
 )
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.tensors import FeatureRange, build_tensor_mutators
@@ -112,7 +112,7 @@ class TensorDomain(Domain):
 
     def changes(self, item: Items, reference: Items) -> Rows:
         """Numbers of the values that changed, counted along the flattened item."""
-        return by_size(np.abs(self._in_ranges(item, reference)).ravel())
+        return changes_by_size(np.abs(self._in_ranges(item, reference)).ravel())
 
     def revert(self, item: Items, reference: Items, places: Rows) -> Items:
         """See :meth:`Domain.revert`."""
@@ -122,7 +122,7 @@ class TensorDomain(Domain):
 
     def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
         """See :meth:`Domain.fade`."""
-        return shrunk(items, references, share).astype(items.dtype)
+        return shrink_difference(items, references, share).astype(items.dtype)
 
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """L∞: every value is clipped; L2: the difference is made smaller."""
@@ -131,11 +131,11 @@ class TensorDomain(Domain):
             # A trifle less, so that dividing by the range gives the limit at most.
             reach = np.broadcast_to(limit * self.ranges.width * (1 - 1e-12), items.shape)
             nearer = np.clip(items.astype(np.float64), exact - reach, exact + reach)
-            return rounded_towards(nearer, references, reach)
+            return round_towards(nearer, references, reach)
         length = np.maximum(self.distances(items, references)["l2"], 1e-300)
         share = np.where(length > limit, limit / length * (1 - 1e-9), 1.0)
-        nearer = shrunk(items, references, share)
-        return rounded_towards(nearer, references, np.abs(nearer - exact))
+        nearer = shrink_difference(items, references, share)
+        return round_towards(nearer, references, np.abs(nearer - exact))
 
     def _in_ranges(self, items: Items, references: Items) -> NDArray[np.float64]:
         """Differences in units of the features' ranges."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from asterism.differential.adapters.probes import FORMS
 from asterism.memo.graphs.graph import INPUT, Graph
-from asterism.memo.graphs.keras_build import arguments, layer_name
+from asterism.memo.graphs.keras_build import constructor_arguments, layer_name
 from asterism.memo.graphs.store import read_graph
 from asterism.memo.graphs.weights import Variable, variables_of
 from asterism.memo.universe.tensors import Config
@@ -47,14 +47,14 @@ class ModelUnderTest:
         """
         import keras
 
-        from asterism.memo.graphs.keras_build import build
+        from asterism.memo.graphs.keras_build import build_model
 
         key = (dtype, zero_initializers)
         if key not in self._built:
             # Keras numbers what has no name, over all models of a process. Here the numbers start
             # anew, so that what converters write does not depend on the models before this one.
             keras.utils.clear_session(free_memory=False)
-            model = build(
+            model = build_model(
                 self.graph,
                 self.stored(),
                 dtype=dtype,
@@ -83,11 +83,14 @@ class ModelUnderTest:
 
     def arguments(self) -> dict[str, Config]:
         """What each layer's constructor has to be told, by the layer's node."""
-        from asterism.memo.graphs.keras_build import told
+        from asterism.memo.graphs.keras_build import needed_arguments
 
         graph = self.graph
         layers = ((i, graph.nodes[i]) for i in graph.layers)
-        return {str(i): told(node.type, arguments(graph, node)) for i, node in layers}
+        return {
+            str(i): needed_arguments(node.type, constructor_arguments(graph, node))
+            for i, node in layers
+        }
 
     def stored(self) -> Any:
         """Arrays of the layers that were read, by the name that nodes give."""

@@ -271,7 +271,7 @@ def generated_models(
     alone = params.generate.model_copy(update={"compared": []})
     campaigns = generate(seeds.models, alone, params.seed, reward=nullcontext)
     main = campaigns[params.generate.strategy]
-    for index in progress(sorted(main.broadest(count)), label="convert", unit="model"):
+    for index in progress(sorted(main.choose_broadest(count)), label="convert", unit="model"):
         name = f"generated {index:05d}"
         content = pool.converted(Task(index, main.mutants[index].graph, {}), CONVERTER)
         if isinstance(content, ExecutionOutcome):

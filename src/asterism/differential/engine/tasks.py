@@ -14,7 +14,7 @@ from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.reference.runs import PROBED, STEP
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import read_weights
-from asterism.memo.graphs.weights import Variable, kinds_among, special_kinds
+from asterism.memo.graphs.weights import Variable, special_kinds, special_kinds_in
 from asterism.memo.universe.tensors import Config
 
 Outputs = dict[str, list[NDArray[Any]]]
@@ -89,7 +89,7 @@ class Task:
         if self.weights is None:
             return ()
         stored = read_weights(self.weights)
-        return kinds_among(array for named in stored.values() for _, array in named)
+        return special_kinds_in(array for named in stored.values() for _, array in named)
 
     @property
     def is_probed(self) -> bool:

@@ -23,7 +23,7 @@ from asterism.differential.reducing.seeds import make_seed_model
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.input_sizes import InputSizes, Shapes
-from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_build import build_model
 from asterism.memo.graphs.keras_read import graph_of, graph_of_json
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.weights import Arrays
@@ -80,7 +80,7 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
         used = {n.weights for n in reduced.nodes.values()}
         result.models[name] = reduced
         result.weights.update({k: v for k, v in named.items() if k in used})
-        smaller = build(reduced, named)
+        smaller = build_model(reduced, named)
         result.rows.append(_row(name, original, reduced, model, smaller))
         if params.timing_runs:
             sizes = InputSizes(params.open_size, own[name][1] if name in own else {})
@@ -106,7 +106,7 @@ def _opened(
             )
         with naming(path):
             graph = graph_of_json(read_json(path), open_size, seed, shapes)
-        return build(graph), graph, {}
+        return build_model(graph), graph, {}
     model = load_keras(path)
     with naming(path):
         return model, *graph_of(model, open_size, seed, shapes)

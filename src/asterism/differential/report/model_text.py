@@ -10,7 +10,7 @@ from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.report.numbers import FilledNumbers
 from asterism.differential.report.texts import call_source, literal_source
 from asterism.memo.graphs.graph import INPUT, Graph
-from asterism.memo.graphs.keras_build import TWO_ARGUMENTS, arguments
+from asterism.memo.graphs.keras_build import TWO_ARGUMENTS, constructor_arguments
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Config
 
@@ -56,7 +56,7 @@ def with_changes(graph: Graph, layers: Layers, changed: Config) -> Layers:
 
 def _told(graph: Graph, layers: Layers, identity: int) -> LayerDescription:
     known = layers.get(identity)
-    return known or LayerDescription(arguments(graph, graph.nodes[identity]), [])
+    return known or LayerDescription(constructor_arguments(graph, graph.nodes[identity]), [])
 
 
 def _input(graph: Graph, identity: int) -> str:

@@ -45,7 +45,7 @@ def cost_of(graph: Graph) -> int:
     )
 
 
-def broadest(
+def choose_broadest(
     covered: Sequence[Collection[Hashable]], sizes: Sequence[int], count: int
 ) -> list[int]:
     """Positions of models that together cover much for their size, in the order of the choice.
@@ -148,11 +148,11 @@ class GenerationCampaign:
         self._record()
         return gained
 
-    def broadest(self, count: int | None) -> list[int]:
+    def choose_broadest(self, count: int | None) -> list[int]:
         """Numbers of so many models that cover much for their cost, best first; None: all."""
         graphs = [mutant.graph for mutant in self.mutants]
         covered, costs = [elements_of(g).all for g in graphs], [cost_of(g) for g in graphs]
-        return broadest(covered, costs, len(graphs) if count is None else count)
+        return choose_broadest(covered, costs, len(graphs) if count is None else count)
 
     def _record(self) -> None:
         self.growth.append({"models": len(self.mutants), **self.coverage.rates()})

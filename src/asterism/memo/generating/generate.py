@@ -1,4 +1,4 @@
-"""Generating models with a budget, in islands: campaigns of their own, united in the end.
+"""Generation: independent campaigns, called islands, share the budget, and their models are united.
 
 Algorithm 2 is one island, because every choice depends on the coverage so far. Several islands
 begin with the same seeds, draw from streams of their own and know nothing of each other, so they
@@ -22,7 +22,7 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
 from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import STRATEGIES, ExtraReward, campaign
+from asterism.memo.generating.strategy import STRATEGIES, ExtraReward, run_campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
 
@@ -93,10 +93,12 @@ def generate(
         for number, budget in enumerate(shares)
     }
     islands = iter(units.gather(jobs, Island.load))
-    return {s: unite(seeds, list(islice(islands, len(shares)))) for s, shares in budgets.items()}
+    return {
+        s: unite_islands(seeds, list(islice(islands, len(shares)))) for s, shares in budgets.items()
+    }
 
 
-def unite(seeds: dict[str, Graph], islands: Sequence[Island]) -> GenerationCampaign:
+def unite_islands(seeds: dict[str, Graph], islands: Sequence[Island]) -> GenerationCampaign:
     """The islands' models as those of one campaign: first the first of every island, and so on.
 
     What a model gained is what it was the first to cover in this order.
@@ -128,6 +130,6 @@ def _island(
     checkpoint: Checkpoint | None,
 ) -> Island:
     with reward() as extra:
-        made = campaign(seeds, params, seed, strategy, number, checkpoint, extra)
+        made = run_campaign(seeds, params, seed, strategy, number, checkpoint, extra)
         seen = None if extra is None else extra.learnt()
     return Island(made.mutants, made.rejected, seen)

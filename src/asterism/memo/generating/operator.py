@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from asterism.core.parameters.registry import Registry
-from asterism.memo.generating.shape_adapters import to_rank, to_shape, with_room
+from asterism.memo.generating.shape_adapters import adapt_to_shape, pad_for_window, reshape_to_rank
 from asterism.memo.graphs.coverage import Coverage, declared
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit
 from asterism.memo.universe.parameters import Parameter
@@ -114,7 +114,7 @@ def float_nodes(graph: Graph) -> list[int]:
     return [i for i, t in graph.tensors.items() if t.dtype != INTEGER and not graph.nodes[i].repair]
 
 
-def configured(spec: LayerSpec, inputs: Sequence[Tensor], context: Context) -> Config:
+def draw_config(spec: LayerSpec, inputs: Sequence[Tensor], context: Context) -> Config:
     """A valid configuration for these inputs.
 
     Raises:
@@ -147,19 +147,19 @@ def add_layer(
     rank = graph.tensors[first].rank
     if rank not in spec.ranks:
         rank = context.pick(sorted(spec.ranks))
-        graph, first = to_rank(graph, first, rank)
+        graph, first = reshape_to_rank(graph, first, rank)
     inputs = [first]
     for source in sources[1:]:
-        graph, other = to_shape(graph, source, graph.tensors[first].shape)
+        graph, other = adapt_to_shape(graph, source, graph.tensors[first].shape)
         inputs.append(other)
     try:
-        config = configured(spec, [graph.tensors[i] for i in inputs], context)
+        config = draw_config(spec, [graph.tensors[i] for i in inputs], context)
     except InvalidLayerError:
         if spec.merges:
             raise
-        graph, roomy = with_room(graph, first, rank)
+        graph, roomy = pad_for_window(graph, first, rank)
         inputs = [roomy]
-        config = configured(spec, [graph.tensors[roomy]], context)
+        config = draw_config(spec, [graph.tensors[roomy]], context)
     return graph.add(Node(kind, config, tuple(inputs), context.seed()))
 
 
@@ -171,7 +171,7 @@ def splice(graph: Graph, after: int, end: int, readers: Sequence[int]) -> Graph:
     """
     if not readers:
         return graph
-    graph, restored = to_shape(graph, end, graph.tensors[after].shape)
+    graph, restored = adapt_to_shape(graph, end, graph.tensors[after].shape)
     return graph.redirect(after, restored, readers)
 
 

@@ -14,7 +14,7 @@ from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 _ROOM = 4
 
 
-def to_rank(graph: Graph, source: int, rank: int) -> tuple[Graph, int]:
+def reshape_to_rank(graph: Graph, source: int, rank: int) -> tuple[Graph, int]:
     """``source`` reshaped to ``rank`` axes (batch included), where it has another rank."""
     tensor = graph.tensors[source]
     if tensor.rank == rank:
@@ -22,7 +22,7 @@ def to_rank(graph: Graph, source: int, rank: int) -> tuple[Graph, int]:
     return _reshape(graph, source, factorise(tensor.size, rank - 1))
 
 
-def to_shape(graph: Graph, source: int, shape: tuple[int, ...]) -> tuple[Graph, int]:
+def adapt_to_shape(graph: Graph, source: int, shape: tuple[int, ...]) -> tuple[Graph, int]:
     """``source`` brought to ``shape``: flattened, cropped or padded with zeros, and reshaped."""
     tensor = graph.tensors[source]
     if tensor.shape == shape:
@@ -36,12 +36,12 @@ def to_shape(graph: Graph, source: int, shape: tuple[int, ...]) -> tuple[Graph, 
     return _reshape(graph, source, shape)
 
 
-def with_room(graph: Graph, source: int, rank: int) -> tuple[Graph, int]:
+def pad_for_window(graph: Graph, source: int, rank: int) -> tuple[Graph, int]:
     """``source`` at ``rank``, its spatial axes padded so that a window fits into them."""
-    graph, source = to_rank(graph, source, rank)
+    graph, source = reshape_to_rank(graph, source, rank)
     *sizes, channels = graph.tensors[source].shape
     roomy = tuple(max(size, _ROOM) for size in sizes)
-    return to_shape(graph, source, (*roomy, channels))
+    return adapt_to_shape(graph, source, (*roomy, channels))
 
 
 def _reshape(graph: Graph, source: int, shape: tuple[int, ...]) -> tuple[Graph, int]:

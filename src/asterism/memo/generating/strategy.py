@@ -83,7 +83,7 @@ STRATEGIES: Registry[type[Strategy]] = Registry(
 )
 
 
-def campaign(
+def run_campaign(
     seeds: dict[str, Graph],
     params: GenerateParams,
     seed: int,
@@ -152,7 +152,7 @@ def within_limits(graph: Graph, params: GenerateParams, parent: Graph | None = N
     )
 
 
-def attempt(name: str, graph: Graph, context: Context, params: GenerateParams) -> Graph | None:
+def draw_mutant(name: str, graph: Graph, context: Context, params: GenerateParams) -> Graph | None:
     """One mutant by an operator, after as many draws as ``params`` allow; None where all fail."""
     for _ in range(params.tries):
         try:

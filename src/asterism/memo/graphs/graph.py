@@ -70,7 +70,7 @@ class Graph:
 
     def __post_init__(self) -> None:
         if len(self.tensors) != len(self.nodes):
-            object.__setattr__(self, "tensors", infer(self.nodes))
+            object.__setattr__(self, "tensors", infer_outputs(self.nodes))
 
     @cached_property
     def consumers(self) -> dict[int, tuple[int, ...]]:
@@ -158,7 +158,7 @@ class Graph:
             InvalidLayerError: a layer cannot take what it would get, or the edges close a cycle.
         """
         tensors: dict[int, Tensor] = {}
-        ordered = in_order(nodes)
+        ordered = sort_topologically(nodes)
         for i, node in ordered.items():
             same = self.nodes.get(i) is node
             if same and all(tensors[s] is self.tensors[s] for s in node.inputs):
@@ -234,7 +234,7 @@ def output_of(node: Node, inputs: Sequence[Tensor]) -> Tensor:
     return spec.output(node.config, inputs)
 
 
-def infer(nodes: Mapping[int, Node]) -> dict[int, Tensor]:
+def infer_outputs(nodes: Mapping[int, Node]) -> dict[int, Tensor]:
     """The output of every node.
 
     Raises:
@@ -246,7 +246,7 @@ def infer(nodes: Mapping[int, Node]) -> dict[int, Tensor]:
     return tensors
 
 
-def in_order(nodes: Mapping[int, Node]) -> dict[int, Node]:
+def sort_topologically(nodes: Mapping[int, Node]) -> dict[int, Node]:
     """The same nodes, each after those that it reads, otherwise by identity.
 
     Raises:

@@ -29,7 +29,7 @@ def layer_name(identity: int, node: Node) -> str:
     return f"n{identity}_{node.type.lower()}"
 
 
-def arguments(graph: Graph, node: Node) -> Config:
+def constructor_arguments(graph: Graph, node: Node) -> Config:
     """What Keras' constructor of a node's layer takes."""
     inputs = [graph.tensors[i] for i in node.inputs]
     cleaned: Config = _cleaned(universe()[node.type].keras_config(node.config, inputs))
@@ -43,7 +43,7 @@ def _cleaned(value: Any) -> Any:
     return None if value == "none" else value
 
 
-def build(
+def build_model(
     graph: Graph,
     stored: Stored | None = None,
     *,
@@ -79,7 +79,11 @@ def build(
                 name=f"n{identity}_input",
             )
             continue
-        config = {**arguments(graph, node), **(changed or {}), "name": layer_name(identity, node)}
+        config = {
+            **constructor_arguments(graph, node),
+            **(changed or {}),
+            "name": layer_name(identity, node),
+        }
         if dtype is not None:
             config = _throughout(config, lambda layer: {**layer, "dtype": dtype})
         if zero_initializers:
@@ -103,7 +107,7 @@ def build(
     )
 
 
-def told(kind: str, config: Config) -> Config:
+def needed_arguments(kind: str, config: Config) -> Config:
     """The arguments that a layer's constructor has to be told: those not at Keras' own default.
 
     Keras has many ways of writing one value. So an argument is left out where the layer without

@@ -47,11 +47,13 @@ def layer_weights(node: Node, variables: Sequence[Variable], stored: Stored) -> 
     Returns:
         float32 arrays of those shapes.
     """
-    kept = matched(variables, stored.get(node.weights, ()) if node.weights is not None else ())
+    kept = match_stored_arrays(
+        variables, stored.get(node.weights, ()) if node.weights is not None else ()
+    )
     arrays = []
     for index, ((name, shape), array) in enumerate(zip(variables, kept, strict=True)):
         if array is not None and array.ndim == len(shape) and array.size:
-            arrays.append(fit(array, shape).copy())  # edits write into theirs
+            arrays.append(fit_to_shape(array, shape).copy())  # edits write into theirs
         else:
             arrays.append(draw_weights(name, shape, stream(node.seed, "weights", index)))
     for edit in node.edits:
@@ -59,7 +61,9 @@ def layer_weights(node: Node, variables: Sequence[Variable], stored: Stored) -> 
     return [np.asarray(a, np.float32, order="C") for a in arrays]
 
 
-def matched(variables: Sequence[Variable], stored: Sequence[NamedArray]) -> list[Array | None]:
+def match_stored_arrays(
+    variables: Sequence[Variable], stored: Sequence[NamedArray]
+) -> list[Array | None]:
     """The stored array of each variable, by name; None where there is none.
 
     A layer may have several variables of one name (the two directions of a recurrent layer). They
@@ -71,7 +75,7 @@ def matched(variables: Sequence[Variable], stored: Sequence[NamedArray]) -> list
     return [next(left.get(name, iter(())), None) for name, _ in variables]
 
 
-def fit(array: Array, shape: tuple[int, ...]) -> Array:
+def fit_to_shape(array: Array, shape: tuple[int, ...]) -> Array:
     """The stored array cut, or repeated, to a shape of as many axes.
 
     A layer whose neighbour went away may see another number of channels; it keeps the weights
@@ -119,7 +123,7 @@ def special_kinds(graph: Graph) -> tuple[str, ...]:
     return tuple(sorted({KINDS[number][1] for number in drawn}))
 
 
-def kinds_among(arrays: Iterable[Array]) -> tuple[str, ...]:
+def special_kinds_in(arrays: Iterable[Array]) -> tuple[str, ...]:
     """The kinds of special numbers in some weights."""
     found = set()
     for array in arrays:

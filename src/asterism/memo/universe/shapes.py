@@ -43,7 +43,7 @@ def window_output(size: int, window: int, stride: int, padding: str, dilation: i
     return -(-size // stride)
 
 
-def pairs(value: Any, axes: int) -> list[tuple[int, int]]:
+def pairs_per_axis(value: Any, axes: int) -> list[tuple[int, int]]:
     """Amounts before and after on each axis, from any of the forms that Keras takes."""
     if isinstance(value, int):
         return [(value, value)] * axes

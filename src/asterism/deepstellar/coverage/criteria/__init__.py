@@ -66,12 +66,12 @@ TRACE_CRITERIA: Registry[type[TraceCriterion]] = Registry(
 )
 
 
-def in_order() -> list[str]:
+def criteria_in_order() -> list[str]:
     """Names of all criteria, as reports show them."""
     return sorted(TRACE_CRITERIA, key=lambda name: TRACE_CRITERIA[name].order)
 
 
-def fitted(model: TraceModel, names: Iterable[str]) -> dict[str, TraceCriterion]:
+def build_trace_criteria(model: TraceModel, names: Iterable[str]) -> dict[str, TraceCriterion]:
     """Criteria by name that have covered nothing of a model yet."""
     criteria = {name: TRACE_CRITERIA[name]() for name in names}
     for criterion in criteria.values():
@@ -79,9 +79,9 @@ def fitted(model: TraceModel, names: Iterable[str]) -> dict[str, TraceCriterion]
     return criteria
 
 
-def measure(model: TraceModel, codes: Codes) -> dict[str, float]:
+def measure_criteria(model: TraceModel, codes: Codes) -> dict[str, float]:
     """Every criterion's value for traces ``(N, T)``, by name."""
-    criteria = fitted(model, in_order())
+    criteria = build_trace_criteria(model, criteria_in_order())
     for criterion in criteria.values():
         criterion.update(codes)
     return {name: criterion.value() for name, criterion in criteria.items()}

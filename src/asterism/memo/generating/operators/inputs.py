@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from asterism.memo.generating.operator import (
     Context,
-    configured,
+    draw_config,
     operator,
     own_layers,
     splice,
 )
-from asterism.memo.generating.shape_adapters import to_rank, to_shape
+from asterism.memo.generating.shape_adapters import adapt_to_shape, reshape_to_rank
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, Config
@@ -26,7 +26,7 @@ def _reread(graph: Graph, identity: int, source: int, context: Context) -> Graph
     try:
         spec.output(config, inputs)
     except ValueError:
-        config = configured(spec, inputs, context)
+        config = draw_config(spec, inputs, context)
     readers = graph.consumers[identity]
     graph, new = graph.add(replace(node, inputs=(source,), config=config))
     outputs = [new if o == identity else o for o in graph.outputs]
@@ -43,7 +43,7 @@ def _single_input_layers(graph: Graph) -> list[int]:
 
 
 @operator("MRank", "inputs")
-def input_rank(graph: Graph, context: Context) -> Graph:
+def change_input_rank(graph: Graph, context: Context) -> Graph:
     """Feed a layer a tensor of another rank that it accepts, an uncovered (layer, rank) first."""
     covered = context.coverage.inputs
     candidates = [
@@ -58,24 +58,24 @@ def input_rank(graph: Graph, context: Context) -> Graph:
         if context.guided and (graph.nodes[i].type, rank, "float32") not in covered
     ]
     identity, rank = context.pick(fresh or candidates)
-    graph, source = to_rank(graph, graph.nodes[identity].inputs[0], rank)
+    graph, source = reshape_to_rank(graph, graph.nodes[identity].inputs[0], rank)
     return _reread(graph, identity, source, context)
 
 
 @operator("MShape", "inputs")
-def input_shape(graph: Graph, context: Context) -> Graph:
+def change_input_shape(graph: Graph, context: Context) -> Graph:
     """Feed a layer a tensor of the same rank in which one axis is longer or shorter."""
     identity = context.pick(_single_input_layers(graph))
     source = graph.nodes[identity].inputs[0]
     shape = list(graph.tensors[source].shape)
     axis = int(context.rng.integers(len(shape)))
     shape[axis] = int(context.rng.integers(1, 2 * shape[axis] + 2))
-    graph, source = to_shape(graph, source, tuple(shape))
+    graph, source = adapt_to_shape(graph, source, tuple(shape))
     return _reread(graph, identity, source, context)
 
 
 @operator("MDtype", "inputs")
-def input_dtype(graph: Graph, context: Context) -> Graph:
+def change_input_dtype(graph: Graph, context: Context) -> Graph:
     """Let the producer of a layer's input compute in another dtype.
 
     An uncovered (layer, rank, dtype) comes first.

@@ -17,7 +17,7 @@ from asterism.memo.generating.operator import (
     own_layers,
     weight_mutation,
 )
-from asterism.memo.generating.shape_adapters import to_rank, to_shape
+from asterism.memo.generating.shape_adapters import adapt_to_shape, reshape_to_rank
 from asterism.memo.graphs.graph import INPUT, SPECIAL, Graph, input_node
 from asterism.memo.universe.parameters import Number, Parameter, ShapeDependentParameter, Sizes
 from asterism.memo.universe.spec import universe
@@ -43,20 +43,20 @@ _MERGING = (
 
 
 @operator("NLA", "memo")
-def new_layers(graph: Graph, context: Context) -> Graph:
+def add_new_layers(graph: Graph, context: Context) -> Graph:
     """Add layers on random edges, of a type not seen yet or that forms a new pair where it can."""
-    return context.repeated(lambda graph: _new_layer(graph, context), graph)
+    return context.repeated(lambda graph: _add_new_layer(graph, context), graph)
 
 
-def _new_layer(graph: Graph, context: Context) -> Graph:
+def _add_new_layer(graph: Graph, context: Context) -> Graph:
     after, reader = choose_edge(graph, context)
     kind = choose_kind(graph, after, reader, list(universe()), context)
     if universe()[kind].dtypes == (INTEGER,):
-        return with_own_input(graph, kind, context)
+        return add_with_own_input(graph, kind, context)
     return insert(graph, after, kind, context, reader)
 
 
-def with_own_input(graph: Graph, kind: str, context: Context) -> Graph:
+def add_with_own_input(graph: Graph, kind: str, context: Context) -> Graph:
     """The graph with a layer that reads integers, from an input of its own."""
     shape = [int(v) for v in context.rng.integers(2, 6, context.pick([1, 1, 2, 3]))]
     node = input_node(shape, INTEGER)
@@ -71,28 +71,28 @@ def with_own_input(graph: Graph, kind: str, context: Context) -> Graph:
 
 
 @operator("LResh", "memo")
-def reshaping_layers(graph: Graph, context: Context) -> Graph:
+def insert_reshaping_layers(graph: Graph, context: Context) -> Graph:
     """Insert layers that change the shape, and let what follows see another one.
 
     The output of each is only brought to the rank that its readers accept.
     """
-    return context.repeated(lambda graph: _reshaping_layer(graph, context), graph)
+    return context.repeated(lambda graph: _insert_reshaping_layer(graph, context), graph)
 
 
-def _reshaping_layer(graph: Graph, context: Context) -> Graph:
+def _insert_reshaping_layer(graph: Graph, context: Context) -> Graph:
     after = context.pick([i for i in float_nodes(graph) if graph.consumers[i]])
     reader = context.pick(graph.consumers[after])
     graph, new = add_layer(graph, context.pick(_RESHAPING), [after], context)
     spec = universe()[graph.nodes[reader].type]
     if spec.merges:
-        graph, new = to_shape(graph, new, graph.tensors[after].shape)
+        graph, new = adapt_to_shape(graph, new, graph.tensors[after].shape)
     elif graph.tensors[new].rank not in spec.ranks:
-        graph, new = to_rank(graph, new, graph.tensors[after].rank)
+        graph, new = reshape_to_rank(graph, new, graph.tensors[after].rank)
     return graph.redirect(after, new, [reader])
 
 
 @operator("LMerg", "memo")
-def merging_layer(graph: Graph, context: Context) -> Graph:
+def merge_tensors(graph: Graph, context: Context) -> Graph:
     """Join two tensors of the model by a merging layer, an uncovered pair first."""
     after, reader = choose_edge(graph, context)
     kind = choose_kind(graph, after, reader, _MERGING, context)
@@ -100,7 +100,7 @@ def merging_layer(graph: Graph, context: Context) -> Graph:
 
 
 @operator("LConn", "memo")
-def connected_layers(graph: Graph, context: Context) -> Graph:
+def connect_layers(graph: Graph, context: Context) -> Graph:
     """Let a layer read another one that came before it, to form a new pair where there is one."""
     order = {i: at for at, i in enumerate(graph.nodes)}
     candidates = [
@@ -122,7 +122,7 @@ def connected_layers(graph: Graph, context: Context) -> Graph:
     node = graph.nodes[reader]
     at = int(context.rng.integers(len(node.inputs)))
     wanted = graph.tensors[node.inputs[at]]
-    graph, source = to_shape(graph, source, wanted.shape)
+    graph, source = adapt_to_shape(graph, source, wanted.shape)
     inputs = (*node.inputs[:at], source, *node.inputs[at + 1 :])
     return graph.change(reader, inputs=inputs)
 
@@ -142,14 +142,14 @@ def _sets_sizes(parameter: Parameter) -> bool:
 
 
 @operator("CShape", "memo")
-def changed_sizes(graph: Graph, context: Context) -> Graph:
+def change_sizes(graph: Graph, context: Context) -> Graph:
     """Draw parameters of a layer anew that set sizes (filters, units, windows, targets)."""
     kinds = parameters_by_kind(shapes=True)
     return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
 
 
 @operator("CMode", "memo")
-def changed_modes(graph: Graph, context: Context) -> Graph:
+def change_modes(graph: Graph, context: Context) -> Graph:
     """Draw parameters of a layer anew that set how it computes (activation, padding, mode)."""
     kinds = parameters_by_kind(shapes=False)
     return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)

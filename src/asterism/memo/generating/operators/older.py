@@ -38,7 +38,7 @@ _KEEPS_SHAPE = (
 
 
 @operator("ARem", "older")
-def removed_activation(graph: Graph, context: Context) -> Graph:
+def remove_activation(graph: Graph, context: Context) -> Graph:
     """A layer's activation becomes linear."""
     layers = [
         i
@@ -50,7 +50,7 @@ def removed_activation(graph: Graph, context: Context) -> Graph:
 
 
 @operator("ARep", "older")
-def replaced_activation(graph: Graph, context: Context) -> Graph:
+def replace_activation(graph: Graph, context: Context) -> Graph:
     """A layer that has an activation gets another one."""
     eligible = {
         name: tuple(p for p in spec.parameters if p.name == "activation")
@@ -60,17 +60,17 @@ def replaced_activation(graph: Graph, context: Context) -> Graph:
 
 
 @operator("LA", "older")
-def added_layer(graph: Graph, context: Context) -> Graph:
+def add_one_layer(graph: Graph, context: Context) -> Graph:
     """Add a layer that keeps shapes on a random edge."""
     after, reader = choose_edge(graph, context)
     return insert(graph, after, context.pick(_KEEPS_SHAPE), context, reader)
 
 
 @operator("MLA", "older")
-def added_layers(graph: Graph, context: Context) -> Graph:
+def add_several_layers(graph: Graph, context: Context) -> Graph:
     """Add two to four layers that keep shapes."""
     for _ in range(int(context.rng.integers(2, 5))):
-        graph = added_layer(graph, context)
+        graph = add_one_layer(graph, context)
     return graph
 
 
@@ -84,7 +84,7 @@ def _shape_keepers(graph: Graph) -> list[int]:
 
 
 @operator("LC", "older")
-def copied_layer(graph: Graph, context: Context) -> Graph:
+def copy_layer(graph: Graph, context: Context) -> Graph:
     """Repeat a layer that keeps its shape: the copy reads it, with the same weights."""
     identity = context.pick(_shape_keepers(graph))
     readers = graph.consumers[identity]
@@ -93,7 +93,7 @@ def copied_layer(graph: Graph, context: Context) -> Graph:
 
 
 @operator("LR", "older")
-def removed_layer(graph: Graph, context: Context) -> Graph:
+def remove_layer(graph: Graph, context: Context) -> Graph:
     """Take out a layer that keeps its shape: its readers read what it read."""
     identity = context.pick([i for i in _shape_keepers(graph) if graph.consumers[i]])
     graph = graph.redirect(identity, graph.nodes[identity].inputs[0])
@@ -101,7 +101,7 @@ def removed_layer(graph: Graph, context: Context) -> Graph:
 
 
 @operator("LS", "older")
-def switched_layers(graph: Graph, context: Context) -> Graph:
+def switch_layers(graph: Graph, context: Context) -> Graph:
     """Two layers with the same shapes change places: types, configurations and weights."""
     one = context.pick(_shape_keepers(graph))
     same = [i for i in _shape_keepers(graph) if i != one and graph.tensors[i] == graph.tensors[one]]
@@ -118,7 +118,7 @@ def switched_layers(graph: Graph, context: Context) -> Graph:
 
 
 @operator("CC", "older")
-def changed_configuration(graph: Graph, context: Context) -> Graph:
+def change_configuration(graph: Graph, context: Context) -> Graph:
     """Audee's change of configuration: any parameter of a layer drawn anew."""
     every = {name: spec.parameters for name, spec in universe().items()}
     return change_parameters(graph, context, every)

@@ -10,7 +10,7 @@ import numpy as np
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import STRATEGIES, Strategy, attempt
+from asterism.memo.generating.strategy import STRATEGIES, Strategy, draw_mutant
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
@@ -79,7 +79,7 @@ class Memo(Strategy):
         for step in range(self.params.mutations):
             if step:
                 _, operator = self._select(rng, slot)
-            mutant = attempt(operator, graph, context, self.params)
+            mutant = draw_mutant(operator, graph, context, self.params)
             if mutant is not None:
                 graph = mutant
                 self._applied.append(operator)

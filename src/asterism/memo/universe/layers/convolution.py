@@ -30,7 +30,7 @@ def _sliding(config: Config, axes: int) -> tuple[list[int], list[int], list[int]
     return per_axis(config["kernel_size"], axes), strides, dilations
 
 
-def slide(config: Config, sizes: Sequence[int]) -> list[int]:
+def convolved_sizes(config: Config, sizes: Sequence[int]) -> list[int]:
     """Spatial sizes after a convolution."""
     windows, strides, dilations = _sliding(config, len(sizes))
     padding = config.get("padding", "valid")
@@ -49,17 +49,19 @@ def _convolved(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
         config.get("data_format") == "channels_first"
     )
     require(not causal_first, "causal padding wants the channels last")
-    return join(config, slide(config, sizes), filters)
+    return join(config, convolved_sizes(config, sizes), filters)
 
 
 def _separable(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     sizes, _ = split(config, inputs[0])
-    return join(config, slide(config, sizes), config["filters"])
+    return join(config, convolved_sizes(config, sizes), config["filters"])
 
 
 def _depthwise(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     sizes, channels = split(config, inputs[0])
-    return join(config, slide(config, sizes), channels * config.get("depth_multiplier", 1))
+    return join(
+        config, convolved_sizes(config, sizes), channels * config.get("depth_multiplier", 1)
+    )
 
 
 def _transposed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:

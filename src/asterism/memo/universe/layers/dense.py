@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from asterism.memo.universe.keras_options import activation, kernel, kernel_initializers, vector
-from asterism.memo.universe.layers.elementwise import unchanged
+from asterism.memo.universe.layers.elementwise import same_shape
 from asterism.memo.universe.parameters import Choice, Number, ShapeDependentParameter
 from asterism.memo.universe.shapes import flag
 from asterism.memo.universe.spec import ANY_RANK, declare
@@ -144,18 +144,18 @@ declare(
 declare(
     "Rescaling",
     ANY_RANK,
-    unchanged,
+    same_shape,
     (
         Number("scale", 0.5, -2.0, 2.0, integer=False, channels=True),
         Number("offset", 0.0, -1.0, 1.0, integer=False, channels=True),
     ),
     in_paper=False,
 )
-declare("Identity", ANY_RANK, unchanged, in_paper=False)
+declare("Identity", ANY_RANK, same_shape, in_paper=False)
 declare(
     "Masking",
     frozenset({3}),
-    unchanged,
+    same_shape,
     (Choice("mask_value", 0.0, (0.0, 1.0)),),
     in_paper=False,
 )

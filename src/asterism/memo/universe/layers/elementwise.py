@@ -14,19 +14,19 @@ from asterism.memo.universe.tensors import Config, Tensor, require
 _RATE = Number("rate", 0.25, 0.0, 0.9, integer=False)
 
 
-def unchanged(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+def same_shape(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     """The shape of the input."""
     return inputs[0].shape
 
 
-declare("Dropout", ANY_RANK, unchanged, (_RATE,))
-declare("AlphaDropout", ANY_RANK, unchanged, (_RATE,))
-declare("GaussianDropout", ANY_RANK, unchanged, (_RATE,))
-declare("GaussianNoise", ANY_RANK, unchanged, (Number("stddev", 0.5, 0.0, 1.0, integer=False),))
+declare("Dropout", ANY_RANK, same_shape, (_RATE,))
+declare("AlphaDropout", ANY_RANK, same_shape, (_RATE,))
+declare("GaussianDropout", ANY_RANK, same_shape, (_RATE,))
+declare("GaussianNoise", ANY_RANK, same_shape, (Number("stddev", 0.5, 0.0, 1.0, integer=False),))
 declare(
     "ActivityRegularization",
     ANY_RANK,
-    unchanged,
+    same_shape,
     (
         Number("l1", 0.0, 0.0, 1.0, integer=False),
         Number("l2", 0.0, 0.0, 1.0, integer=False),
@@ -34,7 +34,7 @@ declare(
 )
 for axes in (1, 2, 3):
     formats = () if axes == 1 else (DATA_FORMAT,)
-    declare(f"SpatialDropout{axes}D", frozenset({axes + 2}), unchanged, (_RATE, *formats))
+    declare(f"SpatialDropout{axes}D", frozenset({axes + 2}), same_shape, (_RATE, *formats))
 
 
 def _slope(name: str, default: float) -> Number:
@@ -48,12 +48,12 @@ def _shared(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     return inputs[0].shape
 
 
-declare("Activation", ANY_RANK, unchanged, (activation(default="relu"),))
-declare("ELU", ANY_RANK, unchanged, (Number("alpha", 1.0, 0.1, 2.0, integer=False),))
+declare("Activation", ANY_RANK, same_shape, (activation(default="relu"),))
+declare("ELU", ANY_RANK, same_shape, (Number("alpha", 1.0, 0.1, 2.0, integer=False),))
 declare(
     "LeakyReLU",
     ANY_RANK,
-    unchanged,
+    same_shape,
     (_slope("negative_slope", 0.3),),
     # Keras 2 calls it alpha.
     from_keras=lambda config: {
@@ -69,7 +69,7 @@ declare(
 declare(
     "ReLU",
     ANY_RANK,
-    unchanged,
+    same_shape,
     (
         Choice("max_value", "none", ("none", 0.5, 1.0, 6.0)),
         _slope("negative_slope", 0.0),

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.universe.keras_options import activation, vector, vector_initializers
-from asterism.memo.universe.layers.recurrent import WrappedLayer, inner_config, unwrapped, wrapped
+from asterism.memo.universe.layers.recurrent import (
+    WrappedLayer,
+    inner_config,
+    unwrap_config,
+    wrap_arguments,
+)
 from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.shapes import flag
 from asterism.memo.universe.spec import ANY_RANK, declare, universe
@@ -95,8 +100,8 @@ declare(
         activation(),
         flag("use_bias", True),
     ),
-    keras_config=lambda config, inputs: wrapped(
+    keras_config=lambda config, inputs: wrap_arguments(
         _completed(config), inputs, power_iterations=config.get("power_iterations", 1)
     ),
-    from_keras=unwrapped,
+    from_keras=unwrap_config,
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asterism.memo.universe.keras_options import activation, kernel, vector
-from asterism.memo.universe.layers.convolution import slide
+from asterism.memo.universe.layers.convolution import convolved_sizes
 from asterism.memo.universe.parameters import Choice, Number, Parameter, Sizes
 from asterism.memo.universe.shapes import DATA_FORMAT, PADDING, flag, join, per_axis
 from asterism.memo.universe.spec import declare, universe
@@ -80,7 +80,7 @@ for name, own in {
 def _conv_recurrent(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     steps, *frame = inputs[0].shape
     first = config.get("data_format", "channels_last") == "channels_first"
-    sizes = slide(config, frame[1:] if first else frame[:-1])
+    sizes = convolved_sizes(config, frame[1:] if first else frame[:-1])
     # The state slides through a convolution of its own, of stride 1 and the same dilation.
     require(
         max(per_axis(config.get("dilation_rate", 1), len(sizes))) == 1, "states keep their size"
@@ -131,7 +131,7 @@ def inner_config(config: Config) -> Config:
     return {name: value for name, value in config.items() if name in inner.known}
 
 
-def only_of_inner(config: Config, parameters: Sequence[Parameter]) -> None:
+def require_inner_parameters(config: Config, parameters: Sequence[Parameter]) -> None:
     """Reject a wrapper's parameter off its default where the layer inside has none like it."""
     inner = universe()[config["layer"]]
     for parameter in parameters:
@@ -142,7 +142,7 @@ def only_of_inner(config: Config, parameters: Sequence[Parameter]) -> None:
         )
 
 
-def wrapped(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> Config:
+def wrap_arguments(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> Config:
     """Constructor arguments of a wrapper around the layer that ``config`` names.
 
     That layer gets what of the configuration it declares itself.
@@ -160,7 +160,7 @@ def wrapped(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> Config:
     }
 
 
-def unwrapped(config: Config) -> Config:
+def unwrap_config(config: Config) -> Config:
     """The other way round, from what a wrapper's ``get_config`` gives."""
     inner = config["layer"]
     require("layer" not in inner["config"], "it wraps another wrapper")
@@ -187,7 +187,7 @@ _OF_SOME = (_RECURRENT_ACTIVATION, _OF_LSTM, _OF_GRU)
 
 
 def _bidirectional(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    only_of_inner(config, _OF_SOME)
+    require_inner_parameters(config, _OF_SOME)
     *steps, units = _recurrent(config, inputs)
     return (*steps, 2 * units if config.get("merge_mode", "concat") == "concat" else units)
 
@@ -209,10 +209,10 @@ declare(
     out_ranks=_sequence_or_last,
     steps=lambda config, inputs: 2 * _each_step(config, inputs),
     cost=_cost(35, 6),
-    keras_config=lambda config, inputs: wrapped(
+    keras_config=lambda config, inputs: wrap_arguments(
         config, inputs, merge_mode=config.get("merge_mode", "concat")
     ),
-    from_keras=unwrapped,
+    from_keras=unwrap_config,
 )
 
 _STEPWISE: dict[str, Config] = {
@@ -230,7 +230,7 @@ _STEPWISE_OPTIONS = (activation(), flag("use_bias", True))
 
 
 def _time_distributed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    only_of_inner(config, _STEPWISE_OPTIONS)
+    require_inner_parameters(config, _STEPWISE_OPTIONS)
     inner = universe()[config["layer"]]
     frame = inner.output(inner_config(_stepwise(config)), [_frame(inputs)])
     return (inputs[0].shape[0], *frame.shape)
@@ -257,6 +257,6 @@ declare(
     out_ranks=lambda rank: frozenset(range(3, rank + 1)),
     steps=_each_frame,
     cost=_cost(1, 3),
-    keras_config=lambda config, inputs: wrapped(_stepwise(config), inputs),
-    from_keras=unwrapped,
+    keras_config=lambda config, inputs: wrap_arguments(_stepwise(config), inputs),
+    from_keras=unwrap_config,
 )

@@ -18,7 +18,15 @@ from asterism.memo.universe.parameters import (
     are_whole,
     is_whole,
 )
-from asterism.memo.universe.shapes import DATA_FORMAT, factorise, flag, join, pairs, per_axis, split
+from asterism.memo.universe.shapes import (
+    DATA_FORMAT,
+    factorise,
+    flag,
+    join,
+    pairs_per_axis,
+    per_axis,
+    split,
+)
 from asterism.memo.universe.spec import ANY_RANK, MAX_RANK, declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
@@ -126,7 +134,7 @@ def _bordered(
 ) -> tuple[int, ...]:
     """Cropping and padding: each axis grows or shrinks by what lies before and after it."""
     sizes, channels = split(config, inputs[0])
-    amounts = pairs(config[parameter], len(sizes))
+    amounts = pairs_per_axis(config[parameter], len(sizes))
     changed = [change(n, *amount) for n, amount in zip(sizes, amounts, strict=True)]
     return join(config, changed, channels)
 
@@ -135,7 +143,7 @@ def _border(name: str, axes: int) -> Parameter:
     kinds = ("none", "even", "uneven")
 
     def kind_of(value: Any) -> str:
-        amounts = pairs(value, axes)
+        amounts = pairs_per_axis(value, axes)
         if not any(map(any, amounts)):
             return "none"
         return "even" if all(before == after for before, after in amounts) else "uneven"

@@ -110,7 +110,7 @@ class RepairResults:
         return fell or self.status != "repaired" or self.repaired <= 0
 
 
-def differ(pairs: Sequence[PairResults]) -> FrontPageAnswer:
+def answer_difference(pairs: Sequence[PairResults]) -> FrontPageAnswer:
     """Do the compressed models differ, and does it matter?"""
     measured = [pair for pair in pairs if pair.agreement is not None]
     worst = min(measured, key=lambda p: p.agreement or 0.0, default=None)
@@ -238,7 +238,7 @@ def _unusual(pairs: Sequence[PairResults]) -> Iterator[str]:
         )
 
 
-def repair(found: Sequence[RepairResults], unrepaired: Sequence[str]) -> FrontPageAnswer:
+def answer_repair(found: Sequence[RepairResults], unrepaired: Sequence[str]) -> FrontPageAnswer:
     """Can the compressed models be repaired without retraining?
 
     Args:

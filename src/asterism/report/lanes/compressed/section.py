@@ -21,7 +21,12 @@ from asterism.report.base.page import SECTIONS
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import png, svg
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, ReportSection, percent
-from asterism.report.lanes.compressed.answer import PairResults, RepairResults, differ, repair
+from asterism.report.lanes.compressed.answer import (
+    PairResults,
+    RepairResults,
+    answer_difference,
+    answer_repair,
+)
 
 _render = renderer("asterism.report.lanes.compressed")
 
@@ -40,7 +45,7 @@ class _Shown(Params):
 
 
 @SECTIONS.register("compressed")
-def compressed(workspace: Path) -> ReportSection | None:
+def compressed_section(workspace: Path) -> ReportSection | None:
     """The section, or None when no pair has been searched."""
     if not any(workspace.glob("artifacts/trigger/*/summary.json")):
         return None
@@ -117,7 +122,11 @@ def _answers(
         )
     found = [_repaired(name, facts) for name, facts in repairs.items() if "chosen" in facts]
     unrepaired = [name for name, facts in repairs.items() if "chosen" not in facts]
-    return (differ(pairs), repair(found, unrepaired)) if found else (differ(pairs),)
+    return (
+        (answer_difference(pairs), answer_repair(found, unrepaired))
+        if found
+        else (answer_difference(pairs),)
+    )
 
 
 def _share(part: int | None, whole: int | None) -> float | None:

@@ -32,23 +32,23 @@ TITLES = {
 LINEAR_UP_TO = 10
 
 
-def spoken(name: str) -> str:
+def criterion_title(name: str) -> str:
     """``idc_6`` as ``IDC 6``, ``k_multisection`` as ``k multisection``."""
     return name.replace("idc", "IDC").replace("_", " ")
 
 
-def title(name: str) -> str:
+def augmentation_title(name: str) -> str:
     """What an augmentation is called on the page."""
-    return TITLES.get(name, spoken(name))
+    return TITLES.get(name, criterion_title(name))
 
 
-def heatmaps(arrays: dict[str, NDArray[Any]]) -> list[tuple[int, list[tuple[Markup, Markup]]]]:
+def draw_heatmaps(arrays: dict[str, NDArray[Any]]) -> list[tuple[int, list[tuple[Markup, Markup]]]]:
     """Images and the relevance of their pixels, by class."""
     rows = []
     for label in np.unique(arrays["labels"]):
         pairs = []
         for at in np.flatnonzero(arrays["labels"] == label):
-            colours = diverging(arrays["relevance"][at])
+            colours = diverging_colours(arrays["relevance"][at])
             pairs.append(
                 (
                     png(arrays["images"][at], f"an input of class {label}", 56),
@@ -59,7 +59,7 @@ def heatmaps(arrays: dict[str, NDArray[Any]]) -> list[tuple[int, list[tuple[Mark
     return rows
 
 
-def diverging(relevance: NDArray[np.float32]) -> NDArray[np.uint8]:
+def diverging_colours(relevance: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Red for positive, blue for negative relevance, white for none; ``(H, W, 3)``."""
     largest = float(np.abs(relevance).max()) or 1.0
     share = np.abs(relevance)[..., None] / largest
@@ -68,7 +68,7 @@ def diverging(relevance: NDArray[np.float32]) -> NDArray[np.uint8]:
     return np.round(255 + (end - 255) * np.sqrt(share)).astype(np.uint8)
 
 
-def histograms(neurons: list[dict[str, Any]]) -> Markup:
+def draw_histograms(neurons: list[dict[str, Any]]) -> Markup:
     """Each important neuron's activations over the training inputs, with its centroids."""
     columns = min(3, len(neurons))
     rows = -(-len(neurons) // columns)
@@ -114,7 +114,7 @@ def histograms(neurons: list[dict[str, Any]]) -> Markup:
     )
 
 
-def gains(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> Markup:
+def draw_rises(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> Markup:
     """The rise of a coverage by each augmentation, beside its two controls.
 
     Args:
@@ -136,7 +136,7 @@ def gains(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> M
         axes.bar(
             places + 0.27 * (offset - 1), heights, 0.25, yerr=errors, label=label, color=colour
         )
-    labels = [textwrap.fill(title(name), 14) for name in augmentations]
+    labels = [textwrap.fill(augmentation_title(name), 14) for name in augmentations]
     axes.set_xticks(places, labels, fontsize=8)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("rise of IDC (points)")
@@ -147,12 +147,12 @@ def gains(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> M
         for name, facts in augmentations.items()
     }
     told = "; ".join(
-        f"{title(name)} {own:.1f} beside {clean:.1f} and {noise:.1f}"
+        f"{augmentation_title(name)} {own:.1f} beside {clean:.1f} and {noise:.1f}"
         for name, (own, clean, noise) in rises.items()
     )
     alt = (
-        f"Bar chart: rise of {spoken(idc)} in points by each augmentation, beside its clean and "
-        f"its random control: {told}."
+        f"Bar chart: rise of {criterion_title(idc)} in points by each augmentation, beside its "
+        f"clean and its random control: {told}."
     )
     data = pl.DataFrame(
         [(name, *values) for name, values in rises.items()],
@@ -164,6 +164,6 @@ def gains(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> M
         alt,
         f"rise-{idc}",
         data,
-        f"rise of {spoken(idc)}",
+        f"rise of {criterion_title(idc)}",
         source=f"metrics/measure_importance.json: augmentations.AUGMENTATION.{idc}",
     )

@@ -16,11 +16,11 @@ from asterism.report.base.section import KeyFigure, ReportSection
 from asterism.report.lanes.importance.answer import AddedInputs, ImportanceResults, answer
 from asterism.report.lanes.importance.drawings import (
     CONTROLS,
-    gains,
-    heatmaps,
-    histograms,
-    spoken,
-    title,
+    augmentation_title,
+    criterion_title,
+    draw_heatmaps,
+    draw_histograms,
+    draw_rises,
 )
 
 _render = renderer("asterism.report.lanes.importance")
@@ -58,7 +58,7 @@ class _Named(Params):
 
 
 @SECTIONS.register("importance")
-def importance(workspace: Path) -> ReportSection | None:
+def importance_section(workspace: Path) -> ReportSection | None:
     """The lane's section, None before ``measure_importance`` has run."""
     metrics_file = workspace / "metrics/measure_importance.json"
     if not metrics_file.exists():
@@ -82,8 +82,8 @@ def importance(workspace: Path) -> ReportSection | None:
         layer=learnt["layer"],
         target_class=learnt["target_class"],
         notes=learnt["notes"],
-        heatmaps=heatmaps(read_arrays(pictures)) if pictures.exists() else [],
-        histograms=histograms(learnt["neurons"]),
+        heatmaps=draw_heatmaps(read_arrays(pictures)) if pictures.exists() else [],
+        histograms=draw_histograms(learnt["neurons"]),
         neurons=learnt["neurons"],
         attacks=attacked,
         idc=idc,
@@ -94,22 +94,24 @@ def importance(workspace: Path) -> ReportSection | None:
         together=metrics["all_tests"],
         augmentations=augmentations,
         criteria=[*idc, *_others(alone, criteria)],
-        gains={spoken(name): gains(alone, augmentations, name) for name in rising[:1]},
+        gains={
+            criterion_title(name): draw_rises(alone, augmentations, name) for name in rising[:1]
+        },
         verdict=_verdict,
         control=_control,
         steps=steps,
         finding=_finding(augmentations, {m: steps[m] for m in rising}) if rising else CANNOT_RISE,
         rnn=_in_order(_attacked(read_json(rnn)), attacks) if rnn.exists() else {},
         driving=_driving(workspace / "metrics/measure_driving.json", attacks, criteria),
-        spoken=spoken,
-        title=title,
+        spoken=criterion_title,
+        title=augmentation_title,
         number=_number,
         settings=parameters_of(workspace, GROUPS),
     )
     first = idc[0]
     chosen = Path("artifacts/measure_importance", first)
     files = chosen.as_posix() if (workspace / chosen).is_dir() else ""
-    neurons = spoken(first)[4:]
+    neurons = criterion_title(first)[4:]
     return ReportSection(
         anchor="importance",
         title="Important neurons",
@@ -169,7 +171,7 @@ def _results(
         draws=max((facts["draws"] for facts in augmentations.values()), default=0),
         added=tuple(
             AddedInputs(
-                title(name),
+                augmentation_title(name),
                 facts["inputs"],
                 attacked.get(name, {}).get("success"),
                 attacked.get(name, {}).get("success_rounded"),

@@ -55,7 +55,7 @@ GROUPS = ("seed", "reduce", "generate", "execute", "judge", "triage")
 
 
 @SECTIONS.register("libraries")
-def libraries(workspace: Path) -> ReportSection | None:
+def libraries_section(workspace: Path) -> ReportSection | None:
     """The lane's section, None before ``triage_findings`` has run."""
     metrics, artifacts = workspace / "metrics", workspace / "artifacts"
     if not (metrics / "triage_findings.json").exists():

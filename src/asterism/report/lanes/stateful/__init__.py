@@ -1,5 +1,5 @@
 """The section on recurrent networks: coverage, seeds and fuzzing campaigns."""
 
-from asterism.report.lanes.stateful.section import stateful
+from asterism.report.lanes.stateful.section import stateful_section
 
-__all__ = ["stateful"]
+__all__ = ["stateful_section"]

@@ -26,21 +26,21 @@ from asterism.report.base.pictures import png
 SHOWN = 10
 
 
-def spoken(guide: str) -> str:
+def guide_title(guide: str) -> str:
     """What guides a campaign, in words: ``k_step`` as ``k step``."""
     return "nothing" if guide == "none" else guide.replace("_", " ")
 
 
-def place(guide: str) -> int:
+def guide_position(guide: str) -> int:
     """Where a campaign stands in every table, legend and list of the page."""
     return list(GUIDING).index(guide)
 
 
-def line(guide: str) -> dict[str, Any]:
+def curve_style(guide: str) -> dict[str, Any]:
     """How a campaign's curve is drawn in every plot of the page, whichever others there are."""
     if guide == "none":
         return {"color": "#777777", "linestyle": "--"}
-    return {"color": PALETTE[place(guide)], "linestyle": "-"}
+    return {"color": PALETTE[guide_position(guide)], "linestyle": "-"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class CampaignSummary:
 def load_campaigns(workspace: Path, measured: Collection[str]) -> list[CampaignSummary]:
     """The campaigns whose queues are among the measured sets, in the page's order."""
     guides = [name.removesuffix("_queue") for name in measured if name.endswith("_queue")]
-    return [CampaignSummary.load(workspace, guide) for guide in sorted(guides, key=place)]
+    return [CampaignSummary.load(workspace, guide) for guide in sorted(guides, key=guide_position)]
 
 
 def distinct_crashes(campaigns: Sequence[CampaignSummary]) -> int:
@@ -94,7 +94,7 @@ def distinct_crashes(campaigns: Sequence[CampaignSummary]) -> int:
     return len({crash for campaign in campaigns for crash in campaign.fingerprints})
 
 
-def galleries(
+def crash_galleries(
     campaigns: Sequence[CampaignSummary], seeds: NDArray[Any]
 ) -> list[list[dict[str, Any]]]:
     """Each campaign's gallery; none where inputs are no images.

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from asterism.core.files.artifacts import read_json, read_table
 from asterism.deepstellar.campaigns.seeds import SeedInputs
-from asterism.deepstellar.coverage.criteria import in_order
+from asterism.deepstellar.coverage.criteria import criteria_in_order
 from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.report.base.document import render_body, renderer
@@ -24,12 +24,12 @@ from asterism.report.base.section import KeyFigure, ReportSection, percent
 from asterism.report.lanes.stateful.answer import Campaign, RecurrentResults, answer
 from asterism.report.lanes.stateful.campaigns import (
     CampaignSummary,
+    crash_galleries,
+    curve_style,
     distinct_crashes,
-    galleries,
-    line,
+    guide_position,
+    guide_title,
     load_campaigns,
-    place,
-    spoken,
 )
 
 _render = renderer("asterism.report.lanes.stateful")
@@ -46,7 +46,7 @@ GROUPS = ("seed", "data", "rnn", "abstraction", "coverage", "seeds", "fuzz")
 
 
 @SECTIONS.register("stateful")
-def stateful(workspace: Path) -> ReportSection | None:
+def stateful_section(workspace: Path) -> ReportSection | None:
     """The lane's section, None before ``measure_coverage`` has run."""
     metrics = workspace / "metrics"
     if not (metrics / "measure_coverage.json").exists():
@@ -73,15 +73,15 @@ def stateful(workspace: Path) -> ReportSection | None:
             title="most visited states",
             source="artifacts/build_dtmc/dtmc.npz: codes, class_visits",
         ),
-        criteria=in_order(),
+        criteria=criteria_in_order(),
         coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
         guides=[
-            (spoken(guide), criterion.replace("_", " "))
+            (guide_title(guide), criterion.replace("_", " "))
             for guide in guides
             if (criterion := GUIDING[guide]) is not None
         ],
-        campaigns=[(spoken(c.guide), c.metrics) for c in campaigns],
-        finding=finding(campaigns),
+        campaigns=[(guide_title(c.guide), c.metrics) for c in campaigns],
+        finding=conclude_on_guidance(campaigns),
         **(_crashes(workspace, campaigns, coverage) if campaigns else {}),
         settings=parameters_of(workspace, GROUPS),
     )
@@ -130,10 +130,10 @@ def _crashes(
 ) -> dict[str, Any]:
     """What the page shows of campaigns."""
     seeds = SeedInputs.load(workspace / "artifacts/select_seeds").images
-    names = [spoken(campaign.guide) for campaign in campaigns]
+    names = [guide_title(campaign.guide) for campaign in campaigns]
     return {
         "growth": [(title, _growth(campaigns, name)) for name, title in CURVES.items()],
-        "galleries": list(zip(names, galleries(campaigns, seeds), strict=False)),
+        "galleries": list(zip(names, crash_galleries(campaigns, seeds), strict=False)),
         "roc": _roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
     }
 
@@ -158,14 +158,14 @@ def _results(
         broken_seeds=max((c.metrics["seeds_with_crashes"] for c in campaigns), default=0),
         campaigns=tuple(
             Campaign(
-                spoken(c.guide),
+                guide_title(c.guide),
                 c.guide,
                 c.metrics["crash_groups"],
                 coverage[f"{c.guide}_queue"]["basic_transition"],
             )
             for c in campaigns
         ),
-        same_mutants=alike(campaigns),
+        same_mutants=are_alike(campaigns),
     )
 
 
@@ -184,35 +184,35 @@ def _states(folder: Path) -> pl.DataFrame | None:
 def _set_title(name: str) -> str:
     """``state_queue`` as ``queue, guided by state``."""
     guide, _, kind = name.rpartition("_")
-    return f"{kind}, guided by {spoken(guide)}" if guide else name
+    return f"{kind}, guided by {guide_title(guide)}" if guide else name
 
 
 def _place(name: str) -> tuple[int, int]:
     """Test set and seeds first, then queues, then crashes."""
     guide, _, kind = name.rpartition("_")
-    return ["test", "seeds", "queue", "crashes"].index(kind), place(guide) if guide else 0
+    return ["test", "seeds", "queue", "crashes"].index(kind), guide_position(guide) if guide else 0
 
 
-def alike(campaigns: Sequence[CampaignSummary]) -> bool:
+def are_alike(campaigns: Sequence[CampaignSummary]) -> bool:
     """Whether guidance made no difference: all campaigns ran what the unguided one did."""
     unguided = [c for c in campaigns if c.guide == "none"]
     guided = [c for c in campaigns if c.guide != "none"]
     return bool(unguided and guided) and all(c.ran_as(unguided[0]) for c in guided)
 
 
-def finding(campaigns: list[CampaignSummary]) -> str | None:
+def conclude_on_guidance(campaigns: list[CampaignSummary]) -> str | None:
     """What the guided campaigns have over the unguided one, whatever it is."""
     unguided = [c for c in campaigns if c.guide == "none"]
     guided = [c for c in campaigns if c.guide != "none"]
     if not unguided or not guided:
         return None
-    if alike(campaigns):
+    if are_alike(campaigns):
         return (
             "All campaigns ran the same mutants: the budget ended before anything that they found "
             "became a parent, so this says nothing of guidance. Raise fuzz.mutants."
         )
     crashes = unguided[0].metrics["crash_groups"]
-    more = [spoken(c.guide) for c in guided if c.metrics["crash_groups"] > crashes]
+    more = [guide_title(c.guide) for c in guided if c.metrics["crash_groups"] > crashes]
     which = f"those guided by {', '.join(more)}" if more else "no guided campaign"
     return f"At the same budget, {which} found more groups of crashes than the unguided one."
 
@@ -224,21 +224,23 @@ def _growth(campaigns: list[CampaignSummary], column: str) -> Markup:
         axes.plot(
             campaign.history["mutants"],
             100 * campaign.history[column],
-            label=spoken(campaign.guide),
-            **line(campaign.guide),
+            label=guide_title(campaign.guide),
+            **curve_style(campaign.guide),
         )
     axes.set_xlabel("mutants run")
     axes.set_ylabel(f"covered {CURVES[column]} (%)")
     axes.legend(title="guided by", frameon=False)
     ends = ", ".join(
-        f"{spoken(c.guide)} {percent(c.history[column][-1])}" for c in campaigns if len(c.history)
+        f"{guide_title(c.guide)} {percent(c.history[column][-1])}"
+        for c in campaigns
+        if len(c.history)
     )
     alt = (
         f"Line chart: coverage of {CURVES[column]} by mutants run, a line for each campaign. "
         f"At the end, by what guides it: {ends}."
     )
     data = pl.concat(
-        c.history.select(pl.lit(spoken(c.guide)).alias("guided by"), "mutants", column)
+        c.history.select(pl.lit(guide_title(c.guide)).alias("guided by"), "mutants", column)
         for c in campaigns
     )
     return svg(
@@ -261,15 +263,15 @@ def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
         axes.plot([0, 1], [0, 1], color="#cccccc", linewidth=0.8)
         chosen = curves.filter(pl.col("similarity") == similarity)
         guides = {name.removesuffix("_crashes") for name in chosen["set"]}
-        for guide in sorted(guides, key=place):
+        for guide in sorted(guides, key=guide_position):
             points = chosen.filter(pl.col("set") == f"{guide}_crashes")
             area = coverage[f"{guide}_crashes"][f"{similarity}_similarity_auroc"]
-            areas.append(f"{spoken(guide)} by {similarity} {area:.2f}")
+            areas.append(f"{guide_title(guide)} by {similarity} {area:.2f}")
             axes.plot(
                 points["false_positive_rate"],
                 points["true_positive_rate"],
-                label=f"{spoken(guide)} ({area:.2f})",
-                **line(guide),
+                label=f"{guide_title(guide)} ({area:.2f})",
+                **curve_style(guide),
             )
         axes.set_title(f"by {similarity} similarity")
         axes.set_xlabel("false positive rate")

@@ -47,7 +47,10 @@ def variables(backend: str | None, interpreter: Interpreter = OWN_INTERPRETER) -
     limits: tuple[machine.Limit, ...] = ("limits.text_mb", "limits.array_mb")
     elsewhere = {
         "PYTHONNOUSERSITE": "1",
-        **{machine.variable(key): str(machine.limit(key) // machine.MB) for key in limits},
+        **{
+            machine.environment_variable(key): str(machine.limit(key) // machine.MB)
+            for key in limits
+        },
     }
     return {
         **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "TF_NUM_INTRAOP")},

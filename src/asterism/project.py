@@ -12,11 +12,11 @@ from pathlib import Path
 from asterism import __version__
 from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.files.hashes import digest_of
-from asterism.core.files.interrupts import uninterrupted
+from asterism.core.files.interrupts import postpone_interrupts
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
 from asterism.dvc_hydra.local_settings import SHARED, set_remote
-from asterism.sweep.workspace import git, git_setting, identity
+from asterism.sweep.workspace import committer, git, git_setting
 
 #: What a project consists of; a checkout of Asterism's source has the same files.
 FILES = (
@@ -112,12 +112,12 @@ def new_project(folder: Path) -> list[str]:
     with scratch_beside(folder / "project") as made:
         _write_files(made)
         git(made, "init", "--quiet", "--initial-branch", "main")
-        for key, value in identity(made).items():
+        for key, value in committer(made).items():
             if git_setting(made, key) is None:
                 git(made, "config", key, value)
                 said.append(f"git has no {key} here; this repository uses {value}")
         _commit(made, f"A project of Asterism {__version__}")
-        with uninterrupted():
+        with postpone_interrupts():
             for name in tops:
                 (made / name).replace(folder / name)
     return said

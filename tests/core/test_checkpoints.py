@@ -16,7 +16,7 @@ from asterism.core.resuming import checkpoints
 from asterism.core.resuming.checkpoints import (
     Checkpoint,
     SavedFacts,
-    appended,
+    count_appended,
     read_facts,
     saved_facts,
 )
@@ -97,7 +97,7 @@ def growing(items):
 
     def fill(folder):
         (folder / "items").mkdir(exist_ok=True)
-        new = items[appended(folder / "items") :]
+        new = items[count_appended(folder / "items") :]
         (folder / "items" / f"{len(items):08d}.json").write_text(json.dumps(new))
         (folder / "small").write_text(str(len(items)))
 

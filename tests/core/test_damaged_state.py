@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.core.resuming.state import runs
+from asterism.core.resuming.state import runs_with_state
 from asterism.core.resuming.work_units import SharedWorkUnits
 
 NUMBERS = np.arange(600).reshape(20, 30)
@@ -158,7 +158,7 @@ def test_damaged_states_of_an_unfinished_unit_are_found_and_removed_alone(state_
             SharedWorkUnits("stage", "ab" * 16).gather({"unit-0": compute}, Result.load)
         if not list(folder.glob("*.damaged-*")):
             (folder / "00000000/half.json").write_text("{")
-    (run,) = runs()
+    (run,) = runs_with_state()
     assert run.damaged() == [folder / "00000000.damaged-0"]
     kept = {path.name for path in folder.iterdir()} - {"00000000.damaged-0"}
     assert run.remove_damaged() and run.damaged() == []

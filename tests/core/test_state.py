@@ -19,7 +19,7 @@ from asterism.core.files.locks import hold_lock_now, is_lock_held, share_lock
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved_state
 from asterism.core.resuming.commits import content_of, is_committed
-from asterism.core.resuming.state import runs
+from asterism.core.resuming.state import runs_with_state
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from marked import wait_until
@@ -96,7 +96,7 @@ def test_what_a_slow_reader_reads_is_not_removed(tmp_path, state_root, remover):
     assert slow.wait(60) == 0
     assert (tmp_path / "slow-merged").read_text() == "unit unit unit"
     assert (tmp_path / "computed").read_text() == "slow" * 3
-    (run,) = runs()
+    (run,) = runs_with_state()
     assert run.remove(), "nobody reads any more"
 
 
@@ -156,7 +156,7 @@ def test_the_list_says_what_lies_there(state_root):
     assert two == f"fuzz-state {OTHER}: 3 units, 0.0 MB, 3.0 days, unfinished, 1 damaged"
     assert three == f"trigger {KEY}: 0 units, 0.0 MB, 0.0 days, in use"
     assert total.startswith("3 runs, ")
-    sizes = [run.size() for run in runs()]
+    sizes = [run.size() for run in runs_with_state()]
     assert 3000 < sizes[0] < 30_000
 
 
@@ -186,7 +186,7 @@ def test_cleaning_removes_what_it_says(state_root, arguments, left):
     shift(state_root / f"units/fuzz-state/{OTHER}", -30)
     ended = CliRunner().invoke(app, ["state", *arguments])
     assert ended.exit_code == 0
-    assert [run.key for run in runs()] == left
+    assert [run.key for run in runs_with_state()] == left
     lines = ended.output.splitlines()[1:-1]
     told = "would be removed" if "--dry-run" in arguments else "removed"
     for key, line in zip([KEY, OTHER], lines, strict=True):
@@ -200,14 +200,14 @@ def test_cleaning_removes_what_was_set_aside_and_keeps_the_rest(state_root):
         (state_root / f"units/fuzz-state/{KEY}/p-0/text").write_text("damaged")
     ended = CliRunner().invoke(app, ["state", "--clean"])
     assert "removed: 1 damaged" in ended.output
-    (run,) = runs()
+    (run,) = runs_with_state()
     assert run.units() == ["p-0", "p-1", "p-2"]
     assert run.damaged() == []
 
 
 def test_links_in_a_run_are_neither_counted_nor_followed(state_root, tmp_path):
     make()
-    (run,) = runs()
+    (run,) = runs_with_state()
     before = run.size()
     (run.folder / "p-0/again").symlink_to(run.folder)
     (run.folder / "out").symlink_to("/usr")
@@ -221,7 +221,7 @@ def test_links_in_a_run_are_neither_counted_nor_followed(state_root, tmp_path):
 )
 def test_a_damaged_note_of_the_end_stops_nothing(state_root, note):
     make()
-    (run,) = runs()
+    (run,) = runs_with_state()
     path = run.folder / "finished.json"
     path.mkdir() if note is None else path.write_bytes(note)
     assert not run.is_committed()
@@ -236,7 +236,7 @@ def test_a_damaged_note_of_the_end_stops_nothing(state_root, note):
 def test_a_strange_note_of_the_end_is_never_a_commit(state_root, tmp_path, monkeypatch, outputs):
     monkeypatch.chdir(tmp_path)
     make()
-    (run,) = runs()
+    (run,) = runs_with_state()
     entry = [{"path": path, "md5": "../../../x"} for path in ("a", "../a")]
     (tmp_path / "dvc.lock").write_text(json.dumps({"stages": {"fuzz@state": {"outs": entry[:1]}}}))
     facts = {"workspace": str(tmp_path), "stage": "fuzz@state", "outputs": outputs}
@@ -246,14 +246,14 @@ def test_a_strange_note_of_the_end_is_never_a_commit(state_root, tmp_path, monke
 
 def test_a_folder_whose_place_a_link_takes_is_not_followed(state_root, tmp_path):
     make()
-    (run,) = runs()
+    (run,) = runs_with_state()
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim" / KEY).mkdir()
     (tmp_path / "victim" / KEY / "precious").touch()
     (state_root / "units/fuzz-state").rename(tmp_path / "moved")
     (state_root / "units/fuzz-state").symlink_to(tmp_path / "victim")
     assert not run.remove()
-    assert runs() == []
+    assert runs_with_state() == []
     (state_root / "units/fuzz-state").unlink()
     (tmp_path / "moved").rename(state_root / "units/fuzz-state")
     (run.folder / "out").symlink_to(tmp_path / "victim")
@@ -290,23 +290,23 @@ def test_the_servers_time_is_asked_of_its_files(state_root, monkeypatch):
 @pytest.mark.parametrize("ahead", [-10_000, 0, 10_000])
 def test_what_is_unused_goes_by_the_servers_clock_alone(state_root, server, ahead):
     make()
-    (run,) = runs()
+    (run,) = runs_with_state()
     shift(run.folder, ahead - 13)
     server(ahead)
     saved_state.remove_unneeded_state()
-    assert runs(), "13 days"
+    assert runs_with_state(), "13 days"
     server(ahead + 2)
     saved_state.remove_unneeded_state()
-    assert runs(), "15 days, but this is the first time that it is seen"
+    assert runs_with_state(), "15 days, but this is the first time that it is seen"
     mark = run.folder / "found-old"
     os.utime(mark, (time.time() + _DAY * (ahead + 2),) * 2)
     server(ahead + 2.9)
     saved_state.remove_unneeded_state()
-    assert runs()
+    assert runs_with_state()
     server(ahead + 3.1)
     with capture_logs() as told:
         saved_state.remove_unneeded_state()
-    assert runs() == []
+    assert runs_with_state() == []
     assert [line["because"] for line in told] == ["unused for more than 14 days"]
 
 
@@ -315,12 +315,12 @@ def test_a_clock_that_jumps_ahead_removes_nothing(state_root, server):
     for days in (10_000, 0, 10_000, 0, 20_000):
         server(days)
         saved_state.remove_unneeded_state()
-        assert runs()
+        assert runs_with_state()
 
 
 def test_a_run_that_is_used_again_begins_a_new_age(state_root, server):
     make()
-    (run,) = runs()
+    (run,) = runs_with_state()
     shift(run.folder, -15)
     saved_state.remove_unneeded_state()
     assert (run.folder / "found-old").exists()
@@ -328,7 +328,7 @@ def test_a_run_that_is_used_again_begins_a_new_age(state_root, server):
     make()
     saved_state.remove_unneeded_state()
     assert not (run.folder / "found-old").exists()
-    assert runs()
+    assert runs_with_state()
 
 
 def test_days_are_a_fact_of_the_machine(state_root, tmp_path, monkeypatch):

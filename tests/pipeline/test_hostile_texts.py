@@ -138,8 +138,8 @@ def test_a_point_that_failed_ends_its_log_plainly(monkeypatch, tmp_path):
     sweep = Made(name=HOSTILE, objective="", folder=tmp_path / NAME)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sweep_app, "with_slashes", puts([]))
-    monkeypatch.setattr(sweep_app, "prepare", puts((sweep, [1], "basic")))
-    monkeypatch.setattr(sweep_app, "run", puts(1))
+    monkeypatch.setattr(sweep_app, "prepare_sweep", puts((sweep, [1], "basic")))
+    monkeypatch.setattr(sweep_app, "run_sweep", puts(1))
     monkeypatch.setattr(sweep_app, "launcher_name", puts(HOSTILE))
     monkeypatch.setattr(sweep_app, "read_records", puts([record]))
     lines = []

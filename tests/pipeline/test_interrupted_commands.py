@@ -214,7 +214,7 @@ def test_a_command_that_is_in_native_code_ends_too(tmp_path):
 
 CLEARS = """
 import os, signal, tempfile, time
-from asterism.core.files.interrupts import run_command, uninterrupted
+from asterism.core.files.interrupts import run_command, postpone_interrupts
 from pathlib import Path
 
 def interrupted(function):
@@ -235,7 +235,7 @@ run_command(command)
 @pytest.mark.parametrize(
     ("block", "left"),
     [
-        ("with uninterrupted(): interrupted(Path('cleared').touch)()", ["cleared"]),
+        ("with postpone_interrupts(): interrupted(Path('cleared').touch)()", ["cleared"]),
         ("os.rmdir = interrupted(os.rmdir)\n    with tempfile.TemporaryDirectory(): pass", []),
         ("os.mkdir = interrupted(os.mkdir)\n    with tempfile.TemporaryDirectory(): pass", []),
     ],

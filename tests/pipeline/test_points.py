@@ -196,7 +196,7 @@ def test_a_point_that_cannot_be_made_leaves_its_reason(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     sweep = make_sweep(tmp_path)
-    monkeypatch.setattr(workspace, "create", full)
+    monkeypatch.setattr(workspace, "create_workspace", full)
     assert point.run_point(sweep, Point(0, (), "seed: 0")) is None
     (record,) = app.read_records(sweep, [])
     assert record["status"] == "failed"
@@ -340,7 +340,7 @@ def test_an_objective_is_rejected_where_nothing_goes_by_it(tmp_path):
     request = app.SweepRequest(overrides=["seed=1"], name="s", objective="fuzz-state:crashes")
     (tmp_path / "conf").symlink_to(CONF)
     with pytest.raises(UserError, match="all of them"):
-        app.prepare(tmp_path, request)
+        app.prepare_sweep(tmp_path, request)
 
 
 SLURM = {
@@ -411,14 +411,14 @@ def test_points_are_grouped_by_what_they_ask_for(tmp_path, monkeypatch):
     monkeypatch.setattr(
         launch.resources, "read_table", lambda _: validate(StageKindTable, DOCUMENT)
     )
-    found = launch.groups(sweep, points, SLURM)
+    found = launch.group_points(sweep, points, SLURM)
     assert {group.numbers: dict(group.request)["mem_gb"] for group in found} == {
         (0, 2): 16,
         (1, 3): 2,
     }
     everywhere = {"_target_": "x.JoblibLauncher"}
-    assert launch.groups(sweep, points, everywhere) == [launch.Group((0, 1, 2, 3))]
-    (unknown,) = launch.groups(sweep, [], SLURM)
+    assert launch.group_points(sweep, points, everywhere) == [launch.Group((0, 1, 2, 3))]
+    (unknown,) = launch.group_points(sweep, [], SLURM)
     assert dict(unknown.request) == needs("gpu", 240, 4, 16, 1)
 
 

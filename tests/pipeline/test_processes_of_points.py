@@ -35,7 +35,7 @@ from asterism.sweep.pipeline import (
 from asterism.sweep.plan import read_plan
 from asterism.sweep.point import REPORT, VETTED
 from asterism.sweep.points import Point
-from asterism.sweep.worker import RESULT, JobResult, Sweep
+from asterism.sweep.worker import RESULT, PointResult, Sweep
 from marked import wait_until
 
 
@@ -72,10 +72,10 @@ class TestPoint:
         [
             (
                 "kill -9 $$",
-                JobResult("lost", 137, "it was killed; the same command resumes it"),
+                PointResult("lost", 137, "it was killed; the same command resumes it"),
             ),
-            ("exit 3", JobResult("failed", 3, "its process ended: see log.txt")),
-            ("exit 0", JobResult("failed", 1, "its process ended: see log.txt")),
+            ("exit 3", PointResult("failed", 3, "its process ended: see log.txt")),
+            ("exit 0", PointResult("failed", 1, "its process ended: see log.txt")),
         ],
     )
     def test_without_an_answer_its_exit_status_tells(self, supervise, text, answer):
@@ -84,11 +84,11 @@ class TestPoint:
     @pytest.mark.parametrize(
         ("answered", "answer"),
         [
-            (JobResult("finished", ran=["a"], seconds=2.5), None),
-            (JobResult("failed", 3, "stage a failed", ["b"]), None),
+            (PointResult("finished", ran=["a"], seconds=2.5), None),
+            (PointResult("failed", 3, "stage a failed", ["b"]), None),
             (
-                JobResult("interrupted", 130, "interrupted"),
-                JobResult("failed", 130, "its stage was interrupted by someone else"),
+                PointResult("interrupted", 130, "interrupted"),
+                PointResult("failed", 130, "its stage was interrupted by someone else"),
             ),
         ],
     )
@@ -123,7 +123,7 @@ class TestPoint:
         heard = "true" if deaf else "exit 0"
         on_signal = f"trap 'echo heard >> {tmp_path}/heard; {heard}' INT"
         stop = f"echo $$ > {tmp_path}/pid; touch {sweep.stop}"
-        assert supervise(f"{on_signal}; {stop}; while true; do sleep 0.02; done") == JobResult(
+        assert supervise(f"{on_signal}; {stop}; while true; do sleep 0.02; done") == PointResult(
             "interrupted", 130, "interrupted; the same command resumes it"
         )
         assert (tmp_path / "heard").read_text() == "heard\n"
@@ -177,14 +177,14 @@ class TestRecords:
         return value, point.read_record(point.PointRecord, sweep.point_folder(3) / "record.json")
 
     def test_one_that_failed(self, sweep, monkeypatch):
-        outcome = (JobResult("failed", 3, "why"), {})
+        outcome = (PointResult("failed", 3, "why"), {})
         value, record = self.record(sweep, monkeypatch, outcome)
         assert (value, record.experiment, record.status) == (None, "", "failed")
         assert (record.exit_code, record.message) == (3, "why")
 
     def test_one_that_was_interrupted_tells_the_launcher(self, sweep, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
-            self.record(sweep, monkeypatch, (JobResult("interrupted", 130, "stopped"), {}))
+            self.record(sweep, monkeypatch, (PointResult("interrupted", 130, "stopped"), {}))
         assert (sweep.point_folder(3) / "record.json").exists()
 
     def test_its_workspace_goes_and_nobody_else_uses_it_meanwhile(self, sweep, monkeypatch):
@@ -196,7 +196,7 @@ class TestRecords:
             write_json(here / "metrics/m.json", {"x": 2})
             assert is_lock_held(here.with_name(f"{here.name}.lock"))
             assert is_lock_held(sweep.point_folder(3) / "lock")
-            return JobResult("finished")
+            return PointResult("finished")
 
         monkeypatch.setattr(point, "_work", work)
         assert point.run_point(sweep, one) == 2

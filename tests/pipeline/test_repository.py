@@ -16,7 +16,7 @@ from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.lockfile import (
     LOCK_FILE,
     kept_whole,
-    mend,
+    mend_lockfile,
     set_entries,
     set_order,
     stage_names,
@@ -509,12 +509,12 @@ def test_what_a_kill_leaves_of_a_file_that_dvc_writes_is_mended(tmp_path):
     killed = kept_whole(tmp_path)
     killed.__enter__()
     (tmp_path / LOCK_FILE).write_bytes(whole[:50])
-    mend(tmp_path)
+    mend_lockfile(tmp_path)
     assert (tmp_path / LOCK_FILE).read_bytes() == whole
     with kept_whole(tmp_path):
         set_entries(tmp_path, {"c": LOCKED})
     (tmp_path / LOCK_FILE).write_text("mine")
-    mend(tmp_path)
+    mend_lockfile(tmp_path)
     assert (tmp_path / LOCK_FILE).read_text() == "mine", "only what DVC was writing is mended"
 
 

@@ -15,12 +15,12 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.reproduction import app as reproduction_app
-from asterism.reproduction.collecting import collect
+from asterism.reproduction.collecting import collect_run
 from asterism.reproduction.experiments import read_experiments
 from asterism.reproduction.records import (
     RecordedRun,
     RecordedSeries,
-    largest,
+    largest_runs,
     read_all_runs,
     write_run,
 )
@@ -77,7 +77,7 @@ def collected(beside=True, series=None):
     if series is not None:
         settings = experiment.settings.model_copy(update={"series": series})
         experiment = replace(experiment, settings=settings)
-    recorded = collect(Path.cwd(), experiment, "full", beside, RESULTS)
+    recorded = collect_run(Path.cwd(), experiment, "full", beside, RESULTS)
     write_run(recorded)
     return recorded
 
@@ -96,7 +96,7 @@ def test_a_point_becomes_a_recorded_one(root):
     assert set(recorded.machine) == {"system", "processor", "cores", "memory"}
     assert [p.values["seed"] for p in recorded.finished] == ["0"]
     assert second.status == "failed"
-    assert largest(read_all_runs()) == {
+    assert largest_runs(read_all_runs()) == {
         NAME: RecordedRun(**{**vars(recorded), "points": recorded.points})
     }
 
@@ -132,7 +132,7 @@ def test_a_points_tables_become_series_also_where_it_came_from_the_cache(root):
     (point,) = collected(series=series).points
     assert point.series == {"queries": RecordedSeries([4, 8], [1, 1])}
     assert point.seconds == 7.5
-    assert largest(read_all_runs())[NAME].points[0] == point
+    assert largest_runs(read_all_runs())[NAME].points[0] == point
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_the_command_runs_a_sweep_and_records_it(root, sweeps, tmp_path):
     assert f"pairs.file.original={tmp_path.resolve()}/lenet1.h5" in request.overrides
     assert f"experiment 1 of 1: {NAME} at scale full" in done.output
     assert f"recorded in results/reproduction/{NAME}-full.json" in done.output
-    assert largest(read_all_runs())[NAME].beside_other_work
+    assert largest_runs(read_all_runs())[NAME].beside_other_work
 
 
 def test_what_needs_files_is_left_out_and_said_unless_it_is_named(root, sweeps):
@@ -188,7 +188,7 @@ def test_a_failing_sweep_is_recorded_and_told(root, sweeps, tmp_path):
     done = reproduce(*words)
     assert done.exit_code == 1
     assert f"failed: {NAME}; the same command resumes it" in done.output
-    assert NAME in largest(read_all_runs())
+    assert NAME in largest_runs(read_all_runs())
     sweeps.end[0] = INTERRUPTED
     assert reproduce(*words).exit_code == INTERRUPTED
 

@@ -123,7 +123,7 @@ class TestCheckingAndPlanning:
     def test_a_sweep_is_what_the_request_says_at_the_commit_that_is_there(self, project):
         overrides = ("abstraction.k=3,4", "hydra/launcher=joblib")
         request = app.SweepRequest(overrides=overrides, targets=("left",), jobs=2, shards=3)
-        sweep, points, launcher = app.prepare(project, request)
+        sweep, points, launcher = app.prepare_sweep(project, request)
         assert sweep == Sweep(
             name=sweep_name(overrides, ["left"]),
             project=project,
@@ -137,9 +137,9 @@ class TestCheckingAndPlanning:
         assert [point.overrides for point in points] == [("abstraction.k=3",), ("abstraction.k=4",)]
         assert launcher["_target_"].endswith("JoblibLauncher")
         with pytest.raises(UserError, match="'nope'"):
-            app.prepare(project, app.SweepRequest(overrides=overrides, targets=("nope",)))
+            app.prepare_sweep(project, app.SweepRequest(overrides=overrides, targets=("nope",)))
         with pytest.raises(UserError, match="--name"):
-            app.prepare(project, app.SweepRequest(overrides=overrides, name="a b"))
+            app.prepare_sweep(project, app.SweepRequest(overrides=overrides, name="a b"))
 
 
 def test_points_are_all_combinations_in_the_order_of_hydra(composed):
@@ -208,7 +208,7 @@ class TestLaunching:
             return lost(arguments)
 
         monkeypatch.setattr(launch, "multirun", multirun)
-        return asked, launch.launch(sweep, groups, overrides)
+        return asked, launch.launch_points(sweep, groups, overrides)
 
     def test_points_are_run_by_their_numbers(self, sweep, monkeypatch):
         points, ran = points_of(5, 6, 7), []
@@ -276,9 +276,9 @@ class TestRunning:
     """From the launch to the outcome."""
 
     def run(self, monkeypatch, sweep, points, launched, launcher=BASIC):
-        monkeypatch.setattr(app, "launch", lambda *given: launched(*given) or "")
-        monkeypatch.setattr(app, "groups", lambda *_: [launch.Group((0,))])
-        return app.run(sweep, points, ["seed=1"], launcher)
+        monkeypatch.setattr(app, "launch_points", lambda *given: launched(*given) or "")
+        monkeypatch.setattr(app, "group_points", lambda *_: [launch.Group((0,))])
+        return app.run_sweep(sweep, points, ["seed=1"], launcher)
 
     @pytest.mark.parametrize(("status", "code"), [("finished", 0), ("failed", 1)])
     def test_its_status_says_whether_every_point_finished(self, sweep, monkeypatch, status, code):
@@ -312,10 +312,10 @@ class TestRunning:
             (elsewhere / name).write_text("of the user")
         (sweep.project / link).parent.mkdir(parents=True, exist_ok=True)
         (sweep.project / link).symlink_to(elsewhere)
-        monkeypatch.setattr(app, "launch", lambda *_: "")
+        monkeypatch.setattr(app, "launch_points", lambda *_: "")
         before = sorted(elsewhere.rglob("*"))
         with pytest.raises(UserError, match=f"{link} is a symbolic link"):
-            app.run(sweep, points_of(1), [], BASIC)
+            app.run_sweep(sweep, points_of(1), [], BASIC)
         assert sorted(elsewhere.rglob("*")) == before
         assert {p.read_text() for p in before if p.is_file()} == {"of the user"}
 
@@ -401,8 +401,8 @@ class TestTelling:
 
     def said(self, monkeypatch, sweep, points, status=0, dry=False):
         said, asked = [], []
-        monkeypatch.setattr(app, "prepare", lambda *given: asked.append(given) or made)
-        monkeypatch.setattr(app, "run", lambda *given: asked.append(given) or status)
+        monkeypatch.setattr(app, "prepare_sweep", lambda *given: asked.append(given) or made)
+        monkeypatch.setattr(app, "run_sweep", lambda *given: asked.append(given) or status)
         made = (sweep, points, BASIC)
         request = app.SweepRequest(overrides=["fuzz.selection=random", "seed=1,2"], name="s")
         assert app.sweep_command(request, dry, said.append) == status

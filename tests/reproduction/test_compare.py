@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.config import ReproduceParams
 from asterism.core.messages.errors import UserError
-from asterism.reproduction.app import render, write_comparison
+from asterism.reproduction.app import render_page, write_comparison
 from asterism.reproduction.claims import (
     RELEASED_TOOLS,
     Claim,
@@ -24,7 +24,7 @@ from asterism.reproduction.claims import (
 )
 from asterism.reproduction.experiments import Experiment, read_experiments
 from asterism.reproduction.page import comparison_page
-from asterism.reproduction.records import admitted, largest, read_all_runs, write_run
+from asterism.reproduction.records import largest_runs, mark_inadmissible, read_all_runs, write_run
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
     NOT_DECIDED,
@@ -137,7 +137,9 @@ def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_pa
         recorded_point({"a:x": 1.0, "a:right": right, "t-p:x": 1.0}, {"net": net})
         for net, right in (("b", 0.2), ("s", 0.2), ("s", 0.2))
     ]
-    (kept,) = admitted([replace(run(), points=points)], {"one": Experiment("one", settings)})
+    (kept,) = mark_inadmissible(
+        [replace(run(), points=points)], {"one": Experiment("one", settings)}
+    )
     assert [point.status == "finished" for point in kept.finished] == [True, True]
     assert judge_claim(CLAIM, {"one": kept}).word == REPRODUCED
     small = CLAIM.model_copy(
@@ -152,7 +154,7 @@ def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_pa
 
 def test_what_is_not_reproduced_has_a_cause(monkeypatch):
     monkeypatch.chdir(ROOT)
-    runs = largest(admitted(read_all_runs(), read_experiments()))
+    runs = largest_runs(mark_inadmissible(read_all_runs(), read_experiments()))
     claims = read_claims()
     claims.pop(RELEASED_TOOLS)
     for claim in (claim for own in claims.values() for claim in own):
@@ -230,15 +232,15 @@ def test_the_page_sums_the_time_of_the_scales_that_have_a_limit():
 def test_the_largest_scale_that_was_recorded_counts(tmp_path):
     for scale in ("small", "full", "smoke"):
         write_run(run(scale=scale, **{"a:x": 1.0}), tmp_path)
-    assert largest(read_all_runs(tmp_path))["one"].scale == "full"
-    assert largest(read_all_runs(tmp_path))["one"].seconds == 6.0
+    assert largest_runs(read_all_runs(tmp_path))["one"].scale == "full"
+    assert largest_runs(read_all_runs(tmp_path))["one"].seconds == 6.0
     (tmp_path / "one-full.json").rename(tmp_path / "other-full.json")
     with pytest.raises(UserError, match=r"other-full.json is damaged"):
         read_all_runs(tmp_path)
 
 
 def test_a_recorded_run_is_on_the_page_with_a_picture(root):
-    empty, none = render(Path())
+    empty, none = render_page(Path())
     assert none == []
     assert "no run yet of dflare_released_lenet1" in empty
     metrics = {
@@ -275,7 +277,7 @@ def test_a_correlation_is_drawn(root):
         for share, queries in zip(SHARES, QUERIES, strict=True)
     ]
     write_run(replace(run("dflare_figure5_lenet5"), points=points))
-    text, plots = render(Path())
+    text, plots = render_page(Path())
     assert [plot.name for plot in plots] == ["dflare-figure5-lenet5"]
     (axes,) = plots[0].figure.axes
     drawn = axes.collections[0].get_offsets().data.tolist()
@@ -319,7 +321,7 @@ def test_wrong_data_is_one_line(root, file, old, new, message):
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(UserError) as error:
-        render(Path())
+        render_page(Path())
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -330,4 +332,4 @@ def test_damaged_records_are_one_line(root):
     record = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(record | {"points": 3}), encoding="utf-8")
     with pytest.raises(UserError, match=r"dflare_success_lenet1-full.json .*'points'"):
-        render(Path())
+        render_page(Path())

@@ -16,6 +16,7 @@ from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root,
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.escaping import name_first
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
 from asterism.report.base.parameters import leaves
@@ -58,8 +59,7 @@ def params(
 def _tell_of_changed_parameters(what: str) -> None:
     """Say it where params.yaml is not the commit's, as `dvc exp run` leaves it."""
     if changed := changed_parameters(Path.cwd()):
-        listed = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
-        say(f"params.yaml differs from the commit in {listed}: {what}")
+        say(f"params.yaml differs from the commit in {name_first(changed)}: {what}")
 
 
 @app.command(rich_help_panel=RUN)

@@ -11,6 +11,7 @@ from asterism.config import check_params
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.locks import is_lock_held
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.escaping import name_first
 from asterism.core.resuming import state as saved_state
 from asterism.doctor.check import Check
 from asterism.dvc_hydra.commands import LOCK, TEMPORARY, require_usable
@@ -18,9 +19,6 @@ from asterism.dvc_hydra.local_settings import default_remote
 from asterism.project import check_code
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.workspace import BACK, PARAMETERS, changed_files, git
-
-#: Changed files that are named at most.
-_SHOWN = 3
 
 _MINUTE = 60.0
 
@@ -68,8 +66,7 @@ def tree(root: Path) -> Check:
         return Check("tree", "error", str(error), advice)
     if not changed:
         return Check("tree", "ok", f"as commit {revision}")
-    more = ", …" if len(changed) > _SHOWN else ""
-    found = f"{len(changed)} files differ from {revision}: {', '.join(changed[:_SHOWN])}{more}"
+    found = f"{len(changed)} files differ from {revision}: {name_first(changed)}"
     if changed == [PARAMETERS]:
         advice = f"an experiment changed it; `{BACK}` brings the committed one back"
         return Check("tree", "warning", found, advice)

@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from asterism.core.messages.escaping import name_first
 from asterism.differential.adapters.environments import installed_versions
 from asterism.doctor.check import Check, Status
 
@@ -19,7 +20,7 @@ from asterism.doctor.check import Check, Status
 LOCK = Path("requirements.lock")
 
 #: Packages that are named at most.
-_SHOWN = 5
+_MOST_NAMED = 5
 
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
 
@@ -48,7 +49,7 @@ def requirements() -> Check:
     if not wrong:
         return Check("packages", "ok", f"asterism {_version('asterism')} has all that it needs")
     repair = "make install" if Path("Makefile").exists() else "pip install --upgrade asterism"
-    return Check("packages", "error", _shortened(wrong), f"run `{repair}`")
+    return Check("packages", "error", name_first(wrong, _MOST_NAMED), f"run `{repair}`")
 
 
 def pinned(lock: Path = LOCK) -> Check:
@@ -69,7 +70,7 @@ def pinned(lock: Path = LOCK) -> Check:
     ]
     if other:
         advice = f"results may differ from committed ones; `pip install -r {lock}` restores them"
-        return Check(name, "warning", _shortened(other), advice)
+        return Check(name, "warning", name_first(other, _MOST_NAMED), advice)
     there = sum(version is not None for version in installed.values())
     return Check(name, "ok", f"{there} packages are as {lock} has them")
 
@@ -132,8 +133,3 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _shortened(texts: list[str]) -> str:
-    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return ", ".join(texts[:_SHOWN]) + more

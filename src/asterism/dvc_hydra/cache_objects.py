@@ -23,8 +23,9 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.limits import parse_json, read_within
-from asterism.core.files.os_errors import rejection
+from asterism.core.files.os_errors import rejection_line
 from asterism.core.messages.errors import UserError, reading
+from asterism.core.messages.escaping import name_first
 from asterism.core.settings.machine import project_of
 from asterism.dvc_hydra.cache_files import fault_in_list, is_digest, object_path
 
@@ -193,10 +194,9 @@ class CacheObjects:
 
 
 def _rejection(objects: Sequence[Path]) -> UserError:
-    named = ", ".join(repr(os.path.relpath(path)) for path in objects[:_MOST_NAMED])
-    others = f" and {len(objects) - _MOST_NAMED} more" if len(objects) > _MOST_NAMED else ""
+    named = name_first([repr(os.path.relpath(path)) for path in objects], _MOST_NAMED)
     return UserError(
-        f"the cache is not used: {named}{others} has other content than its name says; remove "
+        f"the cache is not used: {named} has other content than its name says; remove "
         "it, then `asterism repro` computes or `asterism pull` fetches it again"
     )
 
@@ -272,7 +272,7 @@ def _take(source: Path, target: Path, kinds: Sequence[str]) -> None:
             _KINDS[kind](source, target)
             return
         except OSError as error:
-            told = rejection(error) or f"cannot put {target} into the workspace: {error}"
+            told = rejection_line(error) or f"cannot put {target} into the workspace: {error}"
             target.unlink(missing_ok=True)
     raise UserError(told)
 

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from asterism.core.files.limits import read_within
 from asterism.core.files.locks import hold_lock
-from asterism.core.files.os_errors import rejection
+from asterism.core.files.os_errors import rejection_line
 from asterism.core.files.own_folders import own_folder
 from asterism.core.files.plain_files import require_no_link, require_plain_file
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
-from asterism.dvc_hydra.local_settings import settings
+from asterism.dvc_hydra.local_settings import dvc_settings
 
 #: DVC's own variable for the folder of its notes.
 VARIABLE = "DVC_SITE_CACHE_DIR"
@@ -107,7 +107,7 @@ class _Errors(logging.Handler):
         told = [record.getMessage()] if record.msg else []
         error = record.exc_info[1] if record.exc_info else None
         while error is not None:
-            if isinstance(error, OSError) and (place := rejection(error)):
+            if isinstance(error, OSError) and (place := rejection_line(error)):
                 told = [place]
                 break
             told.append(str(error))
@@ -152,7 +152,7 @@ def private_notes(root: Path, afresh: bool = False) -> Iterator[None]:
     if afresh:
         with tempfile.TemporaryDirectory() as folder, _set(folder):
             yield
-    elif VARIABLE in os.environ or settings(root).has_option("core", "site_cache_dir"):
+    elif VARIABLE in os.environ or dvc_settings(root).has_option("core", "site_cache_dir"):
         yield
     else:
         with _set(str(own_folder(machine.programs_root() / "dvc"))):

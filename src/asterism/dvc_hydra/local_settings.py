@@ -83,7 +83,7 @@ def default_remote(workspace: Path) -> tuple[str, str] | None:
     Raises:
         UserError: DVC cannot read the settings, or the remote has no address.
     """
-    found = settings(workspace)
+    found = dvc_settings(workspace)
     name = _plain(found.get("core", "remote", fallback=""))
     if not name:
         return None
@@ -93,7 +93,7 @@ def default_remote(workspace: Path) -> tuple[str, str] | None:
     raise UserError(f".dvc/config: the remote {name} has no url")
 
 
-def settings(workspace: Path) -> ConfigParser:
+def dvc_settings(workspace: Path) -> ConfigParser:
     """DVC's settings of a workspace, from the files that it reads: machine, user, project, here.
 
     Raises:
@@ -116,12 +116,13 @@ def settings(workspace: Path) -> ConfigParser:
 
 def cache_folder(workspace: Path) -> Path:
     """The folder of a workspace's cache."""
-    return workspace / ".dvc" / _plain(settings(workspace).get("cache", "dir", fallback="cache"))
+    folder = dvc_settings(workspace).get("cache", "dir", fallback="cache")
+    return workspace / ".dvc" / _plain(folder)
 
 
 def link_kinds(workspace: Path) -> list[str]:
     """How files are taken from a workspace's cache, the best first: DVC's ``cache.type``."""
-    kinds = _plain(settings(workspace).get("cache", "type", fallback="reflink,copy"))
+    kinds = _plain(dvc_settings(workspace).get("cache", "type", fallback="reflink,copy"))
     return [kind.strip() for kind in kinds.split(",")]
 
 

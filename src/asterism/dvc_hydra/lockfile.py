@@ -92,7 +92,7 @@ def kept_whole(root: Path) -> Iterator[None]:
     DVC overwrites the file in place, and a process that is killed meanwhile leaves half of it,
     which :func:`mend` undoes.
     """
-    mend(root)
+    mend_lockfile(root)
     file, copy = root / LOCK_FILE, root / _COPY
     if file.exists():
         with replacing(copy) as temporary:
@@ -108,7 +108,7 @@ def kept_whole(root: Path) -> Iterator[None]:
     copy.unlink(missing_ok=True)
 
 
-def mend(root: Path) -> None:
+def mend_lockfile(root: Path) -> None:
     """Bring ``dvc.lock`` back where a process was killed in the block of :func:`kept_whole`."""
     if (root / _COPY).exists():
         try:

@@ -81,7 +81,7 @@ class Repository:
         self.hashes = Hashes(root, self.cache)
         self._objects = objects_of(root, self.cache)
         with self.lock():
-            lockfile.mend(root)
+            lockfile.mend_lockfile(root)
 
     @property
     def remote_folder(self) -> Path | None:

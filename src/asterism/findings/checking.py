@@ -167,5 +167,5 @@ def processor() -> str:
     """Name of the processor, with those of its units that decide how libraries compute."""
     path = Path("/proc/cpuinfo")
     words = set(path.read_text(encoding="utf-8").split()) if path.exists() else set()
-    named, units = machine.processor(), [unit for unit in _UNITS if unit in words]
+    named, units = machine.processor_name(), [unit for unit in _UNITS if unit in words]
     return f"{named} ({', '.join(units)})" if units else named

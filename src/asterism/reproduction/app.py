@@ -10,7 +10,7 @@ from asterism.core.files.artifacts import replacing
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.claims import CLAIMS, TABLES, read_claims, read_tables
-from asterism.reproduction.collecting import collect
+from asterism.reproduction.collecting import collect_run
 from asterism.reproduction.experiments import Experiment, read_experiments, select_experiments
 from asterism.reproduction.figures import (
     FIGURES,
@@ -24,8 +24,8 @@ from asterism.reproduction.figures import (
 from asterism.reproduction.page import PAGE, comparison_page
 from asterism.reproduction.records import (
     RECORDED,
-    admitted,
-    largest,
+    largest_runs,
+    mark_inadmissible,
     path_of,
     read_all_runs,
     write_run,
@@ -92,7 +92,7 @@ def reproduce_experiments(
         if status:
             failed.append(experiment.name)
         if not dry:
-            run = collect(Path.cwd(), experiment, scale, beside_other_work, RECORDED)
+            run = collect_run(Path.cwd(), experiment, scale, beside_other_work, RECORDED)
             write_run(run)
             say(f"recorded in {path_of(experiment.name, scale)}")
     if failed:
@@ -111,7 +111,7 @@ def write_comparison(check: bool, say: Say) -> None:
         UserError: a file of ``results/`` is not as it should be; or, with ``check``, the page or a
             picture is not current.
     """
-    text, plots = render(Path())
+    text, plots = render_page(Path())
     pictures = {FOLDER / f"{plot.name}.svg": plot for plot in plots}
     known = set(FOLDER.glob("*.svg"))
     if check:
@@ -134,7 +134,7 @@ def write_comparison(check: bool, say: Say) -> None:
     say(f"{PAGE} is written, with {len(pictures)} pictures in {FOLDER}")
 
 
-def render(root: Path) -> tuple[str, list[Plot]]:
+def render_page(root: Path) -> tuple[str, list[Plot]]:
     """The page's text and its pictures.
 
     Args:
@@ -144,7 +144,7 @@ def render(root: Path) -> tuple[str, list[Plot]]:
         UserError: a file of ``results/`` is missing or not as it should be.
     """
     claims, recorded = read_claims(root / CLAIMS), read_all_runs(root / RECORDED)
-    runs = largest(admitted(recorded, read_experiments(root / "conf")))
+    runs = largest_runs(mark_inadmissible(recorded, read_experiments(root / "conf")))
     tables = [
         (table, fill_table(table, runs, root / PAPERS)) for table in read_tables(root / TABLES)
     ]

@@ -37,7 +37,7 @@ _PACKAGES = (
 _MOST_POINTS = 24
 
 
-def collect(
+def collect_run(
     project: Path, experiment: Experiment, scale: str, beside_other_work: bool, results: Path
 ) -> RecordedRun:
     """What a sweep has left of an experiment.
@@ -136,7 +136,7 @@ def machine_facts() -> dict[str, str]:
     """System, processor, cores and memory of this machine."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": machine.processor(),
+        "processor": machine.processor_name(),
         "cores": str(len(os.sched_getaffinity(0))),
         "memory": f"{psutil.virtual_memory().total / 1e9:.0f} GB",
     }

@@ -135,7 +135,7 @@ def read_all_runs(folder: Path = RECORDED) -> list[RecordedRun]:
     return runs
 
 
-def largest(recorded: Sequence[RecordedRun]) -> dict[str, RecordedRun]:
+def largest_runs(recorded: Sequence[RecordedRun]) -> dict[str, RecordedRun]:
     """The run of each experiment; of several, the one of the largest scale."""
     runs: dict[str, RecordedRun] = {}
     for run in recorded:
@@ -145,7 +145,7 @@ def largest(recorded: Sequence[RecordedRun]) -> dict[str, RecordedRun]:
     return runs
 
 
-def admitted(
+def mark_inadmissible(
     runs: Sequence[RecordedRun], experiments: Mapping[str, Experiment]
 ) -> list[RecordedRun]:
     """The runs, in which each point that misses its experiment's entry condition says so.

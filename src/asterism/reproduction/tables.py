@@ -53,7 +53,7 @@ def fill_table(
 
     Args:
         table: the table.
-        runs: of :func:`~asterism.reproduction.records.largest`. Smoke runs do not count, as
+        runs: of :func:`~asterism.reproduction.records.largest_runs`. Smoke runs do not count, as
             they have other data.
         folder: with the papers' CSV files.
 

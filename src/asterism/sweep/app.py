@@ -20,11 +20,11 @@ from asterism.core.messages.escaping import counted
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import resources, workspace
 from asterism.sweep.launch import (
-    groups,
+    group_points,
     hydra_settings,
     is_adaptive,
     job_name,
-    launch,
+    launch_points,
     launcher_name,
     make_shards,
     plan_points,
@@ -75,7 +75,9 @@ class SweepRequest:
     kept: Sequence[str] = ()
 
 
-def prepare(project: Path, request: SweepRequest) -> tuple[Sweep, list[Point], dict[str, Any]]:
+def prepare_sweep(
+    project: Path, request: SweepRequest
+) -> tuple[Sweep, list[Point], dict[str, Any]]:
     """Check everything that can be checked before anything runs.
 
     Returns:
@@ -148,7 +150,7 @@ def _check_committed(project: Path, revision: str) -> None:
             check_params(Path(folder))
 
 
-def run(
+def run_sweep(
     sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: Mapping[str, Any]
 ) -> int:
     """Run a sweep and write its outcome.
@@ -164,7 +166,7 @@ def run(
 
     Raises:
         UserError: a sweep of this name is running, a link leads out of its folder, no point
-            began, or see :func:`~asterism.sweep.launch.groups`.
+            began, or see :func:`~asterism.sweep.launch.group_points`.
     """
     require_no_link(sweep.project, sweep.folder)
     require_no_links_out_of(sweep.folder)
@@ -198,7 +200,7 @@ def _run(
     on_slurm = launcher_name(launcher) == "slurm"
     interrupted = False
     try:
-        lost = launch(sweep, groups(sweep, points, launcher), overrides)
+        lost = launch_points(sweep, group_points(sweep, points, launcher), overrides)
         while sweep.running() or (on_slurm and resources.is_queued(job_name(sweep))):
             time.sleep(1)  # points that the launcher has left alone because another was lost
     except KeyboardInterrupt:
@@ -281,7 +283,7 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
     project = Path.cwd()
     spelled = with_slashes(project / "conf", request.overrides)
     request = replace(request, overrides=spelled)
-    sweep, points, launcher = prepare(project, request)
+    sweep, points, launcher = prepare_sweep(project, request)
     if dry and sweep.objective:
         raise UserError("--dry-run cannot list points that this sweeper chooses by results")
     if dry:
@@ -289,7 +291,7 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
         return 0
     count = f"points by {sweep.objective}" if sweep.objective else counted(len(points), "point")
     say(f"sweep {sweep.name}: {count}, launcher {launcher_name(launcher)}")
-    status = run(sweep, points, request.overrides, launcher)
+    status = run_sweep(sweep, points, request.overrides, launcher)
     records = read_records(sweep, points)
     common = _common(records)
     for record in records:

@@ -13,7 +13,7 @@ from types import FrameType
 
 import psutil
 
-from asterism.core.files.interrupts import INTERRUPTED, interrupt
+from asterism.core.files.interrupts import INTERRUPTED, handle_interrupt
 from asterism.core.messages.terminal import escape_streams
 
 #: Seconds after which a process that has lost its run is told once more.
@@ -115,7 +115,7 @@ def serve_run(run: Connection) -> None:
 def interruptible() -> Iterator[None]:
     """While the block runs, SIGINT raises KeyboardInterrupt, whatever it does otherwise."""
     before = signal.getsignal(signal.SIGINT)
-    if before is not interrupt:  # of the command, which raises it too
+    if before is not handle_interrupt:  # of the command, which raises it too
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

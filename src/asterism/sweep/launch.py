@@ -59,7 +59,7 @@ def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
     here = sweep.project / ".dvc/tmp/asterism/workspaces" / f"{sweep.name}-dry-{os.getpid()}"
     plans = []
     try:
-        workspace.create(sweep.project, here, sweep.revision, sweep.cache)
+        workspace.create_workspace(sweep.project, here, sweep.revision, sweep.cache)
         Repository(here).check_out_data()
         for point in points:
             (here / workspace.PARAMETERS).write_text(point.composition, encoding="utf-8")
@@ -72,7 +72,7 @@ def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
         remove_tree(here)
 
 
-def groups(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]) -> list[Group]:
+def group_points(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]) -> list[Group]:
     """The points by what they ask of a cluster; all in one group elsewhere.
 
     Jobs of one array all ask for the same. Points that nobody knows yet ask for the most that any
@@ -103,7 +103,7 @@ def groups(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]) -
     ]
 
 
-def launch(sweep: Sweep, grouped: Sequence[Group], overrides: Sequence[str]) -> str:
+def launch_points(sweep: Sweep, grouped: Sequence[Group], overrides: Sequence[str]) -> str:
     """Run all points; each group is a multirun of Hydra's, side by side.
 
     Args:

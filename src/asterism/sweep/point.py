@@ -24,7 +24,7 @@ from asterism.report.base.page import SWEEPS
 from asterism.report.base.parameters import leaves
 from asterism.sweep import workspace
 from asterism.sweep.points import Point
-from asterism.sweep.worker import SWEEP, JobResult, Sweep, read_result
+from asterism.sweep.worker import SWEEP, PointResult, Sweep, read_result
 
 #: The page that the pipeline makes, which has all of a point's results.
 REPORT = Path("report/index.html")
@@ -51,7 +51,7 @@ class PointRecord:
         host: the machine that ran it.
         total_seconds: from the making of its workspace to its end.
         revision: the commit that it started from.
-        status, exit_code, message, ran, seconds: see :class:`~asterism.sweep.worker.JobResult`.
+        status, exit_code, message, ran, seconds: see :class:`~asterism.sweep.worker.PointResult`.
     """
 
     number: int
@@ -99,7 +99,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
             with rejections_told():
                 result, metrics = _in_workspace(sweep, point, folder, lock)
         except (UserError, OSError) as error:  # git rejects, the disk is full
-            result = JobResult("failed", 1, " ".join(str(error).split()))
+            result = PointResult("failed", 1, " ".join(str(error).split()))
         record = PointRecord(
             number=point.number,
             overrides=point.overrides,
@@ -120,7 +120,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
 
 def _in_workspace(
     sweep: Sweep, point: Point, folder: Path, lock: int
-) -> tuple[JobResult, dict[str, float]]:
+) -> tuple[PointResult, dict[str, float]]:
     """Run a point in a workspace of its own; how it went and, where it finished, its metrics."""
     here = sweep.workspace(point)
     with hold_lock(here.with_name(f"{here.name}.lock")):
@@ -132,17 +132,17 @@ def _in_workspace(
             remove_tree(here)
 
 
-def _work(sweep: Sweep, point: Point, here: Path, log: Path, lock: int) -> JobResult:
+def _work(sweep: Sweep, point: Point, here: Path, log: Path, lock: int) -> PointResult:
     """Make the point's workspace and bring it up to date, unless the sweep is over."""
     if sweep.is_over():
-        return JobResult("interrupted", INTERRUPTED, "the sweep was stopped before it began")
-    workspace.create(sweep.project, here, sweep.revision, sweep.cache)
+        return PointResult("interrupted", INTERRUPTED, "the sweep was stopped before it began")
+    workspace.create_workspace(sweep.project, here, sweep.revision, sweep.cache)
     (here / "params.yaml").write_text(point.composition, encoding="utf-8")
     write_record(here / SWEEP, sweep)
     return _supervise(sweep, here, log, lock)
 
 
-def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> JobResult:
+def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> PointResult:
     """Run the point's process, its output into a log; stop it when the sweep is over.
 
     It holds the point's lock along: where a launcher kills this process, the sweep waits for it.
@@ -168,16 +168,18 @@ def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> JobResult:
         except KeyboardInterrupt:
             take_interrupt()
             _stop(process)
-            return JobResult("interrupted", INTERRUPTED, "interrupted; the same command resumes it")
+            return PointResult(
+                "interrupted", INTERRUPTED, "interrupted; the same command resumes it"
+            )
     result = read_result(here)
     if result is None and process.returncode < 0:
-        return JobResult(
+        return PointResult(
             "lost", 128 - process.returncode, "it was killed; the same command resumes it"
         )
     if result is None:
-        return JobResult("failed", process.returncode or 1, f"its process ended: see {log.name}")
+        return PointResult("failed", process.returncode or 1, f"its process ended: see {log.name}")
     if result.status == "interrupted":
-        return JobResult("failed", result.exit_code, "its stage was interrupted by someone else")
+        return PointResult("failed", result.exit_code, "its stage was interrupted by someone else")
     return result
 
 

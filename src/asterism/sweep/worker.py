@@ -124,8 +124,8 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class JobResult:
-    """How it went.
+class PointResult:
+    """How a point went.
 
     Attributes:
         status: ``finished``, ``failed``, ``interrupted``, or ``lost`` when its process was killed.
@@ -142,10 +142,10 @@ class JobResult:
     seconds: float = 0.0
 
 
-def read_result(workspace: Path) -> JobResult | None:
+def read_result(workspace: Path) -> PointResult | None:
     """How the process of a workspace's point went; None where it has ended without saying so."""
     path = workspace / RESULT
-    return read_record(JobResult, path) if path.exists() else None
+    return read_record(PointResult, path) if path.exists() else None
 
 
 def main(workspace: Path) -> int:
@@ -162,13 +162,13 @@ def main(workspace: Path) -> int:
         with rejections_told():
             ran = _bring_up_to_date(workspace, sweep)
             _save_experiment(workspace, sweep)
-        result = JobResult("finished", ran=ran)
+        result = PointResult("finished", ran=ran)
     except KeyboardInterrupt:
-        result = JobResult("interrupted", INTERRUPTED, "interrupted; the same command resumes it")
+        result = PointResult("interrupted", INTERRUPTED, "interrupted; the same command resumes it")
     except StageFailedError as error:
-        result = JobResult("failed", error.exit_code, str(error))
+        result = PointResult("failed", error.exit_code, str(error))
     except UserError as error:
-        result = JobResult("failed", 1, str(error))
+        result = PointResult("failed", 1, str(error))
     spent = round(time.perf_counter() - started, 3)
     write_json(workspace / RESULT, asdict(result) | {"seconds": spent})
     return result.exit_code

@@ -9,6 +9,7 @@ from pathlib import Path
 from asterism.core.files.folders import remove_tree
 from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.escaping import name_first
 from asterism.dvc_hydra.local_settings import use_cache
 
 #: Links instead of copies of cached files: a cached point moves no data.
@@ -60,9 +61,8 @@ def require_clean(root: Path) -> str:
             nothing is committed.
     """
     if changed := [name for name in changed_files(root) if name != PARAMETERS]:
-        shown = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
         raise UserError(
-            f"the workspace has changes that are not committed ({shown}), and every "
+            f"the workspace has changes that are not committed ({name_first(changed)}), and every "
             "point of a sweep starts from the commit: commit them, or put them away by "
             "`git stash --include-untracked` (`git stash pop` brings them back)"
         )
@@ -86,7 +86,7 @@ def changed_files(root: Path) -> list[str]:
     return changed + own.splitlines()
 
 
-def create(root: Path, target: Path, revision: str, cache: Path) -> None:
+def create_workspace(root: Path, target: Path, revision: str, cache: Path) -> None:
     """A clone of the project at a commit, with the project's cache.
 
     Args:
@@ -103,7 +103,7 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))
     git(target, "checkout", "--quiet", "--detach", revision)
-    for key, value in identity(root).items():
+    for key, value in committer(root).items():
         git(target, "config", key, value)
     local = root / ".dvc" / "config.local"
     if local.exists():
@@ -111,7 +111,7 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
     use_cache(target, cache, LINKS)
 
 
-def identity(root: Path) -> dict[str, str]:
+def committer(root: Path) -> dict[str, str]:
     """Who commits: the user as git knows them, else a name of this project's."""
     usual = {"user.name": "asterism", "user.email": "asterism@localhost"}
     return {key: git_setting(root, key) or otherwise for key, otherwise in usual.items()}

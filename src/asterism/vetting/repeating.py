@@ -13,7 +13,7 @@ from typing import Any
 from asterism.core.files.folders import lies_in
 from asterism.core.files.hashes import digest_of
 from asterism.core.files.records import record_as_json
-from asterism.core.messages.errors import UserError, naming, shortened
+from asterism.core.messages.errors import UserError, naming, shorten_line
 from asterism.core.messages.escaping import printable
 from asterism.vetting.certificate import (
     Certificate,
@@ -117,7 +117,9 @@ def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str
     project = next((folder for folder in folders if (folder / "dvc.yaml").exists()), folders[0])
     rest = {name: project / place for name, place in own.items() if name not in named}
     if elsewhere := {name: place for name, place in rest.items() if not lies_in(project, place)}:
-        told = ", ".join(f"{name}: {shortened(str(p), _QUOTED)}" for name, p in elsewhere.items())
+        told = ", ".join(
+            f"{name}: {shorten_line(str(p), _QUOTED)}" for name, p in elsewhere.items()
+        )
         raise UserError(
             f"{path} names files outside of {project} ({told}). To take these, name them yourself: "
             "`asterism vet ORIGINAL COMPRESSED --inputs INPUTS --labels LABELS --check FILE`"
@@ -152,7 +154,7 @@ def _differences(told: Any, found: Any, tolerance: float, place: str = "") -> It
         for number, (one, other) in enumerate(zip(told, found, strict=True)):
             yield from _differences(one, other, tolerance, f"{place}{number}.")
     elif not _alike(told, found, tolerance):
-        quoted = (shortened(printable(str(value)), _QUOTED) for value in (told, found))
+        quoted = (shorten_line(printable(str(value)), _QUOTED) for value in (told, found))
         yield "{}: {} in the certificate, {} now".format(printable(place[:-1]), *quoted)
 
 

@@ -51,7 +51,7 @@ class _Interrupt:
     postponements = 0
 
 
-def interrupt(_number: int, frame: FrameType | None) -> None:
+def handle_interrupt(_number: int, frame: FrameType | None) -> None:
     """The handler of the signals: note it, and raise KeyboardInterrupt until it is taken."""
     _Interrupt.is_noted = True
     signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS, _AGAIN_SECONDS)
@@ -97,7 +97,7 @@ def require_uninterrupted() -> None:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def postpone_interrupts() -> Iterator[None]:
     """A short block, such as one that clears up, which no interrupt ends half way."""
     _Interrupt.postponements += 1
     try:
@@ -122,10 +122,10 @@ def run_command(command: Callable[[], None]) -> None:
     """
     sys.unraisablehook = _tell_lost_error
     _watch_for_stuck_code()
-    signal.signal(signal.SIGALRM, interrupt)
+    signal.signal(signal.SIGALRM, handle_interrupt)
     for number in _SIGNALS:
         if number not in _KEPT_IGNORED or signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, interrupt)
+            signal.signal(number, handle_interrupt)
     try:
         try:
             command()
@@ -159,7 +159,7 @@ def _watch_for_stuck_code() -> None:
         while number := os.read(woken, 1):
             if number[0] in _SIGNALS:
                 time.sleep(_STUCK_SECONDS)
-                if signal.getsignal(number[0]) is interrupt and not _Interrupt.is_noted:
+                if signal.getsignal(number[0]) is handle_interrupt and not _Interrupt.is_noted:
                     _say()
                     os._exit(INTERRUPTED)
 

@@ -59,7 +59,7 @@ def require_room(wanted: int, limit: machine.Limit, what: str) -> None:
     if wanted > allowed:
         raise UserError(
             f"{what} of {_megabytes(wanted)} MB, and the limit is {_megabytes(allowed)} MB: "
-            f"check the file, or raise {machine.spelled(limit)}"
+            f"check the file, or raise {machine.how_to_set(limit)}"
         )
 
 

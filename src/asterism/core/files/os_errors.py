@@ -49,12 +49,12 @@ def rejections_told() -> Iterator[None]:
             "or run fewer processes side by side"
         ) from None
     except OSError as error:
-        if not (told := rejection(error)):
+        if not (told := rejection_line(error)):
             raise
         raise UserError(told) from None
 
 
-def rejection(error: OSError) -> str:
+def rejection_line(error: OSError) -> str:
     """A line for a place that cannot be used: which, why and what to do; empty for other errors."""
     advice = _ADVICE.get(error.errno or 0)
     path = _path(error)
@@ -94,4 +94,4 @@ def _elsewhere(path: Path) -> str:
     key = None
     with suppress(OSError, UserError):  # what tells these facts may be what cannot be read
         key = machine.setting_behind(path)
-    return "" if key is None else f", or name another by {machine.spelled(key)}"
+    return "" if key is None else f", or name another by {machine.how_to_set(key)}"

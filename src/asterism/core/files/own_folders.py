@@ -103,5 +103,5 @@ def _require_closed(place: Path, status: os.stat_result, is_last: bool) -> None:
 
 
 def _otherwise() -> str:
-    setting = machine.spelled("programs.root")
+    setting = machine.how_to_set("programs.root")
     return f"or choose another folder by {setting}, of temporary files by TMPDIR"

@@ -20,7 +20,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from asterism.core.files.folders import remove_tree
-from asterism.core.files.interrupts import uninterrupted
+from asterism.core.files.interrupts import postpone_interrupts
 
 #: Errors of file systems that cannot flush a folder.
 _CANNOT = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF}
@@ -36,12 +36,12 @@ def scratch_beside(path: Path) -> Iterator[Path]:
     _remove_left(path)
     made = None
     try:
-        with uninterrupted():
+        with postpone_interrupts():
             made = _make(path)
         yield made[0]
     finally:
         if made is not None:
-            with uninterrupted():
+            with postpone_interrupts():
                 remove_tree(made[0])
                 os.close(made[1])
 

@@ -25,7 +25,7 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(shortened(printable(" ".join(message.split())), _LONGEST))
+        super().__init__(shorten_line(printable(" ".join(message.split())), _LONGEST))
 
 
 @contextmanager
@@ -96,10 +96,10 @@ def telling_line(said: str, limit: int = 200) -> str:
     _, quoted, text = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):")
     lines = [line for line in text.splitlines() if line and not (quoted and line[0].isspace())]
     line = next((told for told in map(str.strip, lines) if told and not _ANNOUNCED.match(told)), "")
-    return shortened(line, limit)
+    return shorten_line(line, limit)
 
 
-def shortened(line: str, limit: int) -> str:
+def shorten_line(line: str, limit: int) -> str:
     """The line, or its beginning and its end where it has more characters than the limit."""
     if len(line) <= limit:
         return line

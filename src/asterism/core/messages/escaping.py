@@ -1,9 +1,10 @@
-"""Texts for messages and pages: escaped, and counts in words."""
+"""Texts for messages and pages: escaped, counts in words, and the first of many."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 
 def printable(text: str) -> str:
@@ -35,3 +36,9 @@ def _is_seen(letter: str) -> bool:
 def counted(count: int, noun: str, plural: str = "") -> str:
     """``1 query`` and ``2 queries``; the plural is the noun with an s where none is given."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def name_first(names: Sequence[str], most: int = 3) -> str:
+    """``a, b, c and 2 more``: the first names, and how many are left out where there are more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

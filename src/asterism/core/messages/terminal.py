@@ -14,7 +14,7 @@ import signal
 import sys
 from typing import Any, TextIO
 
-from asterism.core.messages.errors import shortened
+from asterism.core.messages.errors import shorten_line
 from asterism.core.messages.escaping import printable
 
 #: Characters of a line: what it quotes of a file may be of any length.
@@ -31,7 +31,7 @@ def say(*lines: str, error: bool = False) -> None:
         lines: each ends up on one line, shortened where it is very long.
         error: print on standard error. Its reader may be gone.
     """
-    _print("".join(f"{shortened(printable(line), _LONGEST)}\n" for line in lines), error)
+    _print("".join(f"{shorten_line(printable(line), _LONGEST)}\n" for line in lines), error)
 
 
 def say_json(facts: Any) -> None:

@@ -179,7 +179,7 @@ def _facts(folder: Path) -> list[Any]:
     return facts
 
 
-def appended(folder: Path) -> int:
+def count_appended(folder: Path) -> int:
     """How many items the files in a folder that grows hold: the number that the last is named by.
 
     Each file is named by the number of items up to its last one.

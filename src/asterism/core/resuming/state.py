@@ -186,7 +186,7 @@ class Run:
         return sorted(name for name in names if not name.startswith("."))
 
 
-def runs() -> list[Run]:
+def runs_with_state() -> list[Run]:
     """All runs that have state, by stage and key; links and other names are left out."""
     root = runs_folder()
     return [Run(stage, key) for stage in _names(root) for key in _names(root / stage, _KEY)]
@@ -233,7 +233,7 @@ def saved_runs() -> list[SavedRun]:
     now = server_time()
     return [
         SavedRun(run, len(run.units()), len(run.damaged()), run.size(), run.days(now), _status(run))
-        for run in runs()
+        for run in runs_with_state()
     ]
 
 
@@ -304,7 +304,7 @@ def server_time(folder: Path | None = None) -> float:
 
 
 def _unneeded_runs() -> Iterator[tuple[Run, str]]:
-    if not (found := runs()):
+    if not (found := runs_with_state()):
         return
     now, days = server_time(), machine.state_days()
     for run in found:

@@ -89,7 +89,7 @@ def state_days() -> float:
     except ValueError:
         days = math.nan
     if not days > 0:
-        raise UserError(f"{spelled('state.days')} is {value!r}: it should be a number above 0")
+        raise UserError(f"{how_to_set('state.days')} is {value!r}: it should be a number above 0")
     return days
 
 
@@ -101,7 +101,7 @@ def device() -> str:
     """
     value = _setting("device", project_of(Path.cwd())) or "cpu"
     if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", value):
-        raise UserError(f"{spelled('device')} is {value!r}: it should be cpu, cuda, or cuda:1")
+        raise UserError(f"{how_to_set('device')} is {value!r}: it should be cpu, cuda, or cuda:1")
     return value
 
 
@@ -115,7 +115,7 @@ def limit(key: Limit) -> int:
     if value is None:
         return _LIMITS_MB[key] * MB
     if not re.fullmatch(r"[1-9][0-9]{0,11}", value):
-        raise UserError(f"{spelled(key)} must be a whole number of MB from 1, not {value!r}")
+        raise UserError(f"{how_to_set(key)} must be a whole number of MB from 1, not {value!r}")
     return int(value) * MB
 
 
@@ -148,9 +148,9 @@ def setting_behind(path: Path) -> str | None:
     return None
 
 
-def spelled(key: str) -> str:
+def how_to_set(key: str) -> str:
     """Where a user sets a key."""
-    return f"{key} in machine.yaml or by {variable(key)}"
+    return f"{key} in machine.yaml or by {environment_variable(key)}"
 
 
 def available_threads() -> int:
@@ -158,7 +158,7 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def processor() -> str:
+def processor_name() -> str:
     """The processor's name, where the system tells it."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -199,10 +199,10 @@ def _directory(key: str, default: str) -> Path:
 
 def _setting(key: str, project: Path) -> str | None:
     """The user's setting: the environment's, else the file's; None where there is none."""
-    return os.environ.get(variable(key)) or _settings(project / "machine.yaml").get(key)
+    return os.environ.get(environment_variable(key)) or _settings(project / "machine.yaml").get(key)
 
 
-def variable(key: str) -> str:
+def environment_variable(key: str) -> str:
     """The environment variable that sets a key."""
     return "ASTERISM_" + key.upper().replace(".", "_")
 

@@ -49,7 +49,10 @@ def worker_variables(
     limits: tuple[machine.Limit, ...] = ("limits.text_mb", "limits.array_mb")
     elsewhere = {
         "PYTHONNOUSERSITE": "1",
-        **{machine.variable(key): str(machine.limit(key) // machine.MB) for key in limits},
+        **{
+            machine.environment_variable(key): str(machine.limit(key) // machine.MB)
+            for key in limits
+        },
     }
     return {
         **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "TF_NUM_INTRAOP")},

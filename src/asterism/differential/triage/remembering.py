@@ -62,7 +62,7 @@ def triage_run(weights: Path, settings: TriageSettings) -> Run:
         "weights": digest_of(weights),
         "versions": installed_versions(),
         "plug-ins": {name: digest_of(Path(inspect.getfile(plugin_of(name)))) for name in libraries},
-        "machine": [platform.machine(), platform.python_version(), machine.processor()],
+        "machine": [platform.machine(), platform.python_version(), machine.processor_name()],
         "variables": {name: os.environ.get(name, "") for name in _VARIABLES},
     }
     return run_of(STAGE, facts, [FOLDER])

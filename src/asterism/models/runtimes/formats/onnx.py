@@ -62,7 +62,7 @@ def open_session(
     if device != "cpu":
         if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
             raise UserError(
-                f"{machine.spelled('device')} is {device!r}, but this ONNX Runtime has no CUDA: "
+                f"{machine.how_to_set('device')} is {device!r}, but this ONNX Runtime has no CUDA: "
                 "install onnxruntime-gpu in its place"
             )
         number = {"device_id": int(device.partition(":")[2] or 0)}

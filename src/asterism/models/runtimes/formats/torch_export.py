@@ -126,7 +126,7 @@ def require_device() -> str:
 
     device, seen = machine.device(), torch.cuda.device_count()
     if device != "cpu" and (torch.device(device).index or 0) >= seen:
-        named = machine.spelled("device")
+        named = machine.how_to_set("device")
         raise UserError(f"{named} is {device!r}, but PyTorch sees {seen} GPUs here")
     return device
 

@@ -99,8 +99,8 @@ class LockstepSearch(ABC, Generic[ProposalT]):
 
     A subclass proposes mutants for the trajectories that go on and learns from the answers; a
     trajectory is one seed's search. Nothing that one trajectory draws or decides depends on
-    another. The trajectories go in two
-    groups: while the models are at work on one, the other learns and proposes.
+    another. The trajectories go in two groups: while the models are at work on one, the other
+    learns and proposes.
 
     Args:
         task: models, seeds and budget.
@@ -122,6 +122,11 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         self._records: dict[int, SeedRecord] = {}
         self._ended = np.zeros(len(task.items), np.bool_)
         self._seconds = np.zeros(len(task.items))
+
+    def trajectories_of(self, triggers: Sequence[Trigger]) -> list[int]:
+        """The trajectory that found each of these triggering inputs."""
+        places = {number: place for place, number in enumerate(self.numbers)}
+        return [places[trigger.seed] for trigger in triggers]
 
     def stream(self, trajectory: int, purpose: str) -> np.random.Generator:
         """A trajectory's random numbers for one purpose."""

@@ -162,8 +162,7 @@ def _minimal(
 ) -> list[Trigger]:
     """The triggering inputs with fewer changes, and what the models say to these."""
     items = np.stack([trigger.item for trigger in triggers])
-    place = {number: place for place, number in enumerate(search.numbers)}
-    references = search.items[[place[trigger.seed] for trigger in triggers]]
+    references = search.items[search.trajectories_of(triggers)]
 
     def holds(answers: PairedOutputs, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         return search.shows([triggers[row] for row in rows.tolist()], answers)

@@ -166,8 +166,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         """See :meth:`LockstepSearch.shows`; consequential ones have to stay so."""
         still = super().shows(triggers, answers)
         if self._consequence is not None:
-            places = {number: place for place, number in enumerate(self.numbers)}
-            expected = self._expected[[places[trigger.seed] for trigger in triggers]]
+            expected = self._expected[self.trajectories_of(triggers)]
             sought = np.array([bool(trigger.consequential) for trigger in triggers])
             still &= ~sought | self._consequence.holds(answers.f, answers.g, expected)
         return still

@@ -1,1 +1,1 @@
-"""What backends are made of: converters, reference arithmetic, environments and versions."""
+"""What plug-ins are made of: names of backends, code that runs a model, probes, environments."""

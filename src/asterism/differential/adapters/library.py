@@ -251,7 +251,7 @@ class FileLibrary(Library):
         converters = [name for name in CONVERTERS if CONVERTERS[name].suffix == cls.suffix]
         return tuple(name + ending for name in (*converters, GIVEN) for ending in cls.endings)
 
-    def way(self, option: str) -> str:
+    def setting_of(self, option: str) -> str:
         """What :attr:`endings` says of an option."""
         return self.endings[self._ending(option)]
 

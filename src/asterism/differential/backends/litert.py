@@ -38,7 +38,7 @@ class LiteRt(FileLibrary):
         """
         return BackendCode(
             ("from ai_edge_litert.interpreter import Interpreter, OpResolverType",),
-            f"""kernels = OpResolverType.{self.way(option)}
+            f"""kernels = OpResolverType.{self.setting_of(option)}
 interpreter = Interpreter(path, num_threads=1, experimental_op_resolver_type=kernels)
 number = lambda name: int("".join(c for c in name if c.isdigit()) or 0)""",
             """runner = interpreter.get_signature_runner()

@@ -45,7 +45,7 @@ class OnnxRuntime(FileLibrary):
             ("import onnxruntime as ort",),
             f"""options = ort.SessionOptions()
 options.intra_op_num_threads = 1
-options.graph_optimization_level = ort.GraphOptimizationLevel.{self.way(option)}
+options.graph_optimization_level = ort.GraphOptimizationLevel.{self.setting_of(option)}
 session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])""",
             "outputs = session.run("
             "None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})",

@@ -23,14 +23,14 @@ class OpenVino(FileLibrary):
 
     def precision(self, option: str) -> str | None:
         """BFloat16 for both hints: processors without float16 take it for float16, too."""
-        return None if self.way(option) == "f32" else "bfloat16"
+        return None if self.setting_of(option) == "f32" else "bfloat16"
 
     def code(self, option: str) -> BackendCode:
         """See :class:`Library`; by default the plug-in may compute in bfloat16 where it can."""
         return BackendCode(
             ("import openvino as ov", *self.imports),
             f"""core = ov.Core()
-settings = {{"INFERENCE_PRECISION_HINT": "{self.way(option)}", "INFERENCE_NUM_THREADS": 1}}
+settings = {{"INFERENCE_PRECISION_HINT": "{self.setting_of(option)}", "INFERENCE_NUM_THREADS": 1}}
 compiled = core.compile_model({self.reading}, "CPU", settings)""",
             "outputs = [y.copy() for y in compiled(inputs).to_tuple()]",
         )

@@ -37,7 +37,7 @@ class PyTorchProgram(FileLibrary):
         return BackendCode(
             ("import torch",),
             f"""module = torch.export.load(path).module(check_guards=False)
-function = {self.way(option)}""",
+function = {self.setting_of(option)}""",
             """with torch.no_grad():
     outputs = function(*(torch.from_numpy(x.copy()) for x in inputs))
 leaves = torch.utils._pytree.tree_leaves(outputs)

@@ -94,7 +94,9 @@ def compare_libraries(
     subjects = read_subjects(request.models, request.size, request.shapes, rejected)
     formats = {subject.suffix for subject in subjects}
     libraries = _libraries(libraries, environments, formats, say, rejected)
-    backends = [f"{library}:{way}" for library in libraries for way in file_options_of(library)]
+    backends = [
+        f"{library}:{option}" for library in libraries for option in file_options_of(library)
+    ]
     references = dict.fromkeys(r for subject in subjects for r in subject.references.all)
     with WorkerPool([*backends, *references], limits_of(params.execute)) as pool:
         titles = [title_of(library) for library in libraries]
@@ -103,7 +105,7 @@ def compare_libraries(
             page=OF_LIBRARIES, compared=titles, left_out=lacking, rejected=rejected
         )
         for library in libraries:
-            said = [lacking.get(f"{library}:{way}") for way in file_options_of(library)]
+            said = [lacking.get(f"{library}:{option}") for option in file_options_of(library)]
             if all(said):
                 rejected.append((f"all models in {library}", str(said[0])))
 
@@ -249,10 +251,10 @@ def pairs_of(old: str, new: str) -> Iterator[UpgradePair]:
         old: the reader of the version that is left.
         new: that of the other.
     """
-    ways = {old: file_options_of(old), new: file_options_of(new)}
-    more, fewer = sorted(ways.values(), key=len, reverse=True)
+    options = {old: file_options_of(old), new: file_options_of(new)}
+    more, fewer = sorted(options.values(), key=len, reverse=True)
     for option in more:
-        one, other = (option if option in ways[n] else fewer[0] for n in (old, new))
+        one, other = (option if option in options[n] else fewer[0] for n in (old, new))
         yield UpgradePair(f"{old}:{one}", f"{new}:{other}")
 
 

@@ -320,7 +320,7 @@ def test_of_two_that_compute_the_same_unit_the_first_that_is_done_counts(state_r
 
 @pytest.mark.parametrize("text", ["", "1", "1/1", "2/1", "-1/2", "a/b", "0/0", "0/2/3", "9" * 20])
 def test_a_part_that_there_is_not_is_a_line(text):
-    with pytest.raises(UserError, match="no part"):
+    with pytest.raises(UserError, match="write 0/4"):
         UnitShare.parse(text)
 
 

@@ -4,9 +4,12 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -252,6 +255,49 @@ def test_wrong_credentials_of_other_servers(project, request, tmp_path, kind, wr
     set_remote(project, other, **settings)
     call(project, *make("pull"), folder=other)
     assert "up to date" in call(project, "dvc", "status", folder=other)
+
+
+@pytest.fixture
+def many(project, tmp_path):
+    """A project with many files, and a remote for them."""
+    folder = project.root / "many"
+    folder.mkdir(parents=True)
+    for number in range(3000):
+        (folder / str(number)).write_text(str(number))
+    call(project, "dvc", "add", "-q", folder)
+    commit(project.root, "data")
+    add_remote(project, tmp_path / "store")
+    return project
+
+
+def kill_when(project, command, folder, arrived, count, working_in=None):
+    """Start a command, and kill it when so many files have arrived in a folder."""
+    process = subprocess.Popen(
+        command,
+        cwd=working_in or project.root,
+        env=project.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    begun = time.monotonic()
+    while sum(1 for _ in islice(folder.rglob(arrived), count)) < count:
+        assert process.poll() is None and time.monotonic() - begun < 60
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert sum(p.is_file() for p in folder.rglob("*")) < 3000
+
+
+def test_a_killed_push_and_a_killed_pull_are_finished_by_the_next(many, tmp_path):
+    kill_when(many, make("push"), tmp_path / "store" / "files", "*", 400)
+    call(many, *make("push"))
+    other = clone(many, tmp_path)
+    kill_when(many, make("pull"), other / ".dvc" / "cache" / "files", "*", 400, other)
+    call(many, *make("pull"), folder=other)
+    pulled = {p.name: p.read_text() for p in (other / "many").iterdir()}
+    assert pulled == {str(n): str(n) for n in range(3000)}
+    assert "up to date" in call(many, "dvc", "status", folder=other)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a small file system")

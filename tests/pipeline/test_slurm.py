@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sharing import free_port
 from small_pipeline import PARTS, Project, call, start
-from workspace import ROOT, ended, run
+from workspace import ROOT, commit, ended, run
 
 from marked import wait_until
 
@@ -41,8 +41,21 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
-NodeName={host} NodeAddr=127.0.0.1 CPUs=16 RealMemory=64000 State=UNKNOWN
+GresTypes=gpu
+NodeName={host} NodeAddr=127.0.0.1 CPUs=16 RealMemory=64000 Gres=gpu:2 State=UNKNOWN
 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+PartitionName=accelerated Nodes={host} MaxTime=INFINITE State=UP
+"""
+
+#: Slurm hands out devices by number and does not look into them.
+DEVICES = "NodeName={host} Name=gpu File=/dev/null\nNodeName={host} Name=gpu File=/dev/zero\n"
+
+#: A kind of stage for which the cluster has a partition with GPUs.
+ACCELERATED = """\
+kinds:
+  heavy: {partition: accelerated, timeout_min: 20, cpus_per_task: 2, mem_gb: 2, gpus_per_node: 1}
+  light: {partition: all, timeout_min: 10, cpus_per_task: 1, mem_gb: 1, gpus_per_node: null}
+stages: {base: light, left: light, right: heavy, end: light}
 """
 
 
@@ -85,6 +98,7 @@ def cluster(tmp_path_factory):
     ports = {"port": free_port(), "node_port": free_port()}
     configuration = folder / "slurm.conf"
     configuration.write_text(CONFIGURATION.format(folder=folder, host=host, **ports))
+    (folder / "gres.conf").write_text(DEVICES.format(host=host))
     environment = {"SLURM_CONF": str(configuration)}
     daemons = []
 
@@ -129,9 +143,9 @@ def queued(cluster):
     return [line.split()[0] for line in shown.splitlines() if "RUNNING" in line]
 
 
-def requests(cluster, name):
+def requests(cluster, name, facts="%C %m %l"):
     """What jobs of a name asked for, those that have ended too: processors, memory and time."""
-    command = ["squeue", "--noheader", "--array", "--states=all", "--format=%j %C %m %l"]
+    command = ["squeue", "--noheader", "--array", "--states=all", f"--format=%j {facts}"]
     lines = [line.split(maxsplit=1) for line in run(ROOT, *command, **cluster).splitlines()]
     return sorted(asked for job, asked in lines if job.startswith(name))
 
@@ -178,6 +192,23 @@ def test_each_point_asks_for_what_the_stages_that_it_will_run_need(project, clus
     status, output = call(project, *sweep, *told)
     assert status == 0, output
     assert requests(cluster, "asterism-told-") == ["3 1G 7:00", "3 2G 7:00"]
+
+
+def test_stages_of_a_kind_run_in_their_partition_and_get_their_gpus(project, cluster):
+    (project.root / "conf/hydra/resources.yaml").write_text(ACCELERATED)
+    script = project.root / "stages/small.py"
+    note = "(notes / f'devices-{name}').write_text(os.environ.get('CUDA_VISIBLE_DEVICES', ''))"
+    script.write_text(f"{script.read_text()}\n{note}\n")
+    commit(project.root, "GPUs")
+    status, output = call(project, "sweep", "--name", "before", "fuzz.mutants=5")
+    assert status == 0, output
+    status, output = call(project, *SWEEP[:1], "--name", "gpus", *SWEEP[3:])
+    assert status == 0, output
+    asked = requests(cluster, "asterism-gpus-", "%P %C %b")
+    # Slurm's releases spell it in two ways.
+    assert [a.replace("gres/", "gres:") for a in asked] == ["accelerated 2 gres:gpu:1", "all 1 N/A"]
+    assert (project.notes / "devices-right").read_text() in ("0", "1")
+    assert (project.notes / "devices-base").read_text() == ""
 
 
 def test_parts_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster):

@@ -31,7 +31,7 @@ from asterism.core.messages.console import progress
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backend_names import FLOAT64, library_of, option_of
 from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.adapters.probes import QUESTIONS
+from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool

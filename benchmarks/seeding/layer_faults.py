@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from asterism.differential.adapters.probes import QUESTIONS, RESIZED
+from asterism.differential.adapters.questions import QUESTIONS, RESIZED
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor
 from seeding.layer_changes import change_of

@@ -337,7 +337,7 @@ def test_a_unit_that_fails_is_not_kept_and_what_came_before_is():
     with capture_logs() as told:
         SharedWorkUnits("stage", "key").gather(jobs("abc", done), Text.load)
     assert done == ["a", "b", "c"]
-    assert [(line["event"], line["finished_units"]) for line in told] == [("goes on", "1 of 3")]
+    assert [(line["event"], line["finished_units"]) for line in told] == [("resumes", "1 of 3")]
 
 
 def test_an_unfinished_unit_goes_on_from_its_checkpoint(state_root):
@@ -355,7 +355,7 @@ def test_an_unfinished_unit_goes_on_from_its_checkpoint(state_root):
     assert told == []
     with capture_logs() as told:
         (result,) = SharedWorkUnits("stage", "key").gather({"a": compute}, Text.load)
-    assert [(line["event"], line["unit"]) for line in told] == [("goes on", "a")]
+    assert [(line["event"], line["unit"]) for line in told] == [("resumes", "a")]
     assert result.text == "half whole"
     assert not list(state_root.rglob("half")), "a finished unit needs no checkpoint"
 

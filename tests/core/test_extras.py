@@ -146,7 +146,7 @@ def test_what_vets_onnx_files_imports_nothing_of_an_extra(tmp_path):
     )
     scripts += "import asterism.cli, asterism.sweep.app, asterism.sweep.worker, asterism.config\n"
     scripts += (
-        "import asterism.asking.question, asterism.vetting.looking, asterism.doctor.software\n"
+        "import asterism.asking.question, asterism.asking.looking, asterism.doctor.software\n"
     )
     path = f"{tmp_path}:{ROOT / 'src'}"
     done = subprocess.run(

@@ -21,7 +21,7 @@ from asterism.differential.adapters.backend_names import (
 )
 from asterism.differential.adapters.code import BackendCode, Prepared
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
-from asterism.differential.adapters.probes import RESIZED
+from asterism.differential.adapters.questions import RESIZED
 from asterism.differential.backends.pytorch import COMPILED_GRAPHS
 from asterism.differential.engine.tasks import Task
 from asterism.memo.graphs.graph import Node

@@ -9,7 +9,7 @@ import pytest
 from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.adapters.code import BackendCode, Prepared, overwritten
 from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.adapters.probes import FORMS, LENGTHENED, OVERWRITTEN, SPLIT, has_form
+from asterism.differential.adapters.questions import FORMS, LENGTHENED, OVERWRITTEN, SPLIT, has_form
 from asterism.differential.engine.inputs import compared_nodes
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task

@@ -10,7 +10,7 @@ import pytest
 from asterism.core.files.artifacts import write_json
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.probes import FIRST
+from asterism.differential.adapters.questions import FIRST
 from asterism.differential.engine.inputs import BATCH, sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task

@@ -9,7 +9,7 @@ import pytest
 from asterism.differential.adapters.backend_names import OF_GRAPHS
 from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.adapters.probes import HESSIAN, QUESTIONS, RESIZED, WEIGHT_GRADIENT
+from asterism.differential.adapters.questions import HESSIAN, QUESTIONS, RESIZED, WEIGHT_GRADIENT
 from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
 from asterism.differential.engine.tasks import Task
 from libraries.small_results import chained, verdict_on

@@ -112,7 +112,7 @@ def test_time_leaves_groups_and_names_them(triaged):
     whole, cut = sorted(found, key=lambda one: one.out_of_time)
     assert whole.finding.exception == "SIGABRT" and cut.out_of_time and not whole.out_of_time
     assert f"stopped by triage.minutes={minutes}; " in cut.minimality
-    assert cut.minimality.endswith("and the next run goes on here")
+    assert cut.minimality.endswith("and the next run resumes here")
     assert len(left.groups) == 1 and left.out_of_time
     assert left.because == f"triage.minutes={minutes}"
 

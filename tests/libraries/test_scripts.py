@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.differential.adapters.library import GIVEN, LIBRARIES
-from asterism.differential.adapters.probes import (
+from asterism.differential.adapters.questions import (
     GRADIENT,
     HESSIAN,
     OVERWRITTEN,

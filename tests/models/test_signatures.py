@@ -17,6 +17,7 @@ from strange_programs import entries
 from strange_programs import write as write_entries
 from torch import nn
 
+from asterism.asking.looking import describe_model, look_at
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_operators import only_computes
 from asterism.models.runtimes.runtime import open_runtime
@@ -27,7 +28,6 @@ from asterism.models.signatures.signature import (
     kind_of_inputs,
     matching_states,
 )
-from asterism.vetting.looking import describe_model, look_at
 from onnx_texts import write_onnx
 from readers.formats import litert_edited
 from thinning import every

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from asterism.asking.looking import describe_model, look_at, model_facts
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.compression.compressor import compress
@@ -33,7 +34,6 @@ from asterism.models.runtimes.formats.keras import KerasRuntime
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.models.training.image_classifier import obtain_classifier
-from asterism.vetting.looking import describe_model, look_at, model_facts
 from readers.of_models import (
     UNIT,
     run_classifier,

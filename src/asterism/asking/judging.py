@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from asterism.asking.lanes import IMPORTANCE, RECURRENT, uses
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.overrides import hydra_text
 from asterism.models.signatures.reading import read_signature
-from asterism.vetting.lanes import IMPORTANCE, RECURRENT, uses
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def check(
     params.yaml and the cache before DVC's own commands read what others wrote.
     """
     if models or inputs:
-        from asterism.vetting import looking
+        from asterism.asking import looking
 
         looked = looking.look_at_all(models or [])
         if as_json:

@@ -146,7 +146,7 @@ class SharedWorkUnits(WorkUnits):
         self._using.enter_context(self._run.in_use())
         if finished := self.finished(jobs):
             there = f"{len(finished)} of {len(jobs)}"
-            log.info("goes on", stage=self._stage, finished_units=there)
+            log.info("resumes", stage=self._stage, finished_units=there)
         names = list(jobs)
         for name in names if self._part is None else names[self._part.number :: self._part.of]:
             self._finish(name, jobs[name])
@@ -196,7 +196,7 @@ class SharedWorkUnits(WorkUnits):
         checkpoint = Checkpoint(self._run.checkpoint(name))
         if (state := checkpoint.latest()) is not None:
             since = f"{datetime.fromtimestamp(state.lstat().st_mtime):%Y-%m-%d %H:%M:%S}"
-            log.info("goes on", stage=self._stage, unit=name, saved=since)
+            log.info("resumes", stage=self._stage, unit=name, saved=since)
         result = compute(checkpoint)
         if not self._is_there(name):  # another process has computed it too
             saved_folders.write(self._run.unit(name), result.save)

@@ -28,13 +28,13 @@ from asterism.differential.adapters.code import (
 )
 from asterism.differential.adapters.fixed_draws import fixed_draws
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.probes import (
+from asterism.differential.adapters.questions import (
     BY_INPUTS,
     FIRST_INPUTS,
     OVERWRITTEN,
     QUESTIONS,
     TRAINING,
-    keep_weights,
+    restoring_weights,
 )
 from asterism.differential.reference.runs import ReferenceRuns, change_for_run
 from asterism.memo.graphs.keras_build import layer_name
@@ -129,7 +129,7 @@ class Library(LibraryPlugin):
 
         Args:
             option: the backend.
-            question: of :data:`~asterism.differential.adapters.probes.QUESTIONS`.
+            question: of :data:`~asterism.differential.adapters.questions.QUESTIONS`.
 
         Raises:
             NotImplementedError: it has no answer.
@@ -186,7 +186,7 @@ class Library(LibraryPlugin):
         if kind not in TRAINING:
             outputs = compiled.run(inputs, lines)
             return outputs
-        with keep_weights(compiled.space(inputs)["model"]), fixed_draws():
+        with restoring_weights(compiled.space(inputs)["model"]), fixed_draws():
             outputs = compiled.run(inputs, lines)
             return outputs
 

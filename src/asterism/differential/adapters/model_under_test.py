@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from asterism.differential.adapters.probes import FORMS
+from asterism.differential.adapters.questions import FORMS
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_build import constructor_arguments, layer_name
 from asterism.memo.graphs.store import read_graph
@@ -27,7 +27,7 @@ class ModelUnderTest:
         opset: version of the format that converters write; None for their own.
         batch: items in the batches that it is run with; None where it is not run.
         form: what a backend runs in place of the plain model, of
-            :data:`~asterism.differential.adapters.probes.FORMS`; nothing for the model itself.
+            :data:`~asterism.differential.adapters.questions.FORMS`; nothing for the model itself.
         changed: parameters of all layers with other values than the graph's, be they invalid.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from asterism.differential.adapters import probes
+from asterism.differential.adapters import questions
 from asterism.differential.adapters.code import SHAPES, BackendCode, fill_words
 from asterism.differential.adapters.library import LIBRARIES, Library
 
@@ -46,7 +46,7 @@ _FUNCTIONS = {
 }
 
 _BEGIN = f"""import jax
-{probes.COSINES}
+{questions.COSINES}
 {_COPIED}
 trainable = [v.value for v in model.trainable_variables]
 fixed = [v.value for v in model.non_trainable_variables]
@@ -71,13 +71,13 @@ def derivative(weights, floating, inputs, factors, along):
 """
 
 _DERIVATIVE = {
-    probes.GRADIENT: "return jax.grad(total, 1)(weights, floating, inputs, factors)",
-    probes.WEIGHT_GRADIENT: "return jax.grad(total)(weights, floating, inputs, factors)",
-    probes.HESSIAN: """gradient = lambda f: jax.grad(total, 1)(weights, f, inputs, factors)
+    questions.GRADIENT: "return jax.grad(total, 1)(weights, floating, inputs, factors)",
+    questions.WEIGHT_GRADIENT: "return jax.grad(total)(weights, floating, inputs, factors)",
+    questions.HESSIAN: """gradient = lambda f: jax.grad(total, 1)(weights, f, inputs, factors)
     return jax.jvp(gradient, (floating,), (along,))[1]""",
 }
 
-_STEP = f"""{_BEGIN}{probes.LOSS}
+_STEP = f"""{_BEGIN}{questions.LOSS}
 
 def step(weights, x):
     outputs, after, losses = model.stateless_call(
@@ -93,7 +93,7 @@ if trainable:
 variables = [*model.trainable_variables, *model.non_trainable_variables]
 for variable, value in zip(variables, [*trainable, *after]):
     variable.assign(value)
-{probes.TRAINED}"""
+{questions.TRAINED}"""
 
 
 @LIBRARIES.register("jax")
@@ -126,25 +126,25 @@ class Jax(Library):
         """Derivatives in reverse mode, second ones in forward over reverse mode; or a step."""
         if option == "export":
             raise NotImplementedError(f"{question} is not supported of an exported model")
-        if question in probes.TRAINING:
+        if question in questions.TRAINING:
             if option.startswith("vmap"):
                 raise NotImplementedError(f"{question} is not supported over single items")
             step = "jax.value_and_grad(step, has_aux=True)"
             step = step if option == "eager" else f"jax.jit({step})"
-            return fill_words(_STEP, STEP=step, OPTIMIZER=probes.OPTIMIZERS[question])
+            return fill_words(_STEP, STEP=step, OPTIMIZER=questions.OPTIMIZERS[question])
         by_item = option == "vmap_of_gradient"
         derivative = "jax.vmap(derivative, (None, 0, 0, 0, 0))" if by_item else "derivative"
         function = _FUNCTIONS.get(option, "jax.jit(call)")
         text = fill_words(_DERIVATIVES, FUNCTION=function, DERIVATIVE=_DERIVATIVE[question])
         text += f"\noutputs = {derivative}(trainable, floating, inputs, factors, along)"
-        if question != probes.WEIGHT_GRADIENT:
+        if question != questions.WEIGHT_GRADIENT:
             return text
         summed = "[g.sum(0) for g in outputs]" if by_item else "outputs"
         return f"""{text}
 of = dict(zip(map(id, model.trainable_variables), {summed}))
-{probes.VARIABLES}
+{questions.VARIABLES}
 found = [of[id(v)] for v in variables]
-{probes.BY_LAYERS}"""
+{questions.BY_LAYERS}"""
 
 
 @LIBRARIES.register("keras")

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.differential.adapters import probes
+from asterism.differential.adapters import questions
 from asterism.differential.adapters.code import (
     BATCHES,
     RELOADED,
@@ -100,7 +100,7 @@ _CODES |= dict.fromkeys(_FLOAT64, _CODES["eager"])
 COMPILED_GRAPHS = ("compile_graph", "compile_dynamic_graph")
 _EXPORTED = (*COMPILED_GRAPHS, "aot_inductor", "export")
 
-_BEGIN = f"""{probes.COSINES}
+_BEGIN = f"""{questions.COSINES}
 {_TENSORS}
 weighted = lambda ys: torch.stack(
     [(y.double() * torch.from_numpy(cosines(y))).sum() for y in keras.tree.flatten(ys)]).sum()"""
@@ -108,10 +108,10 @@ weighted = lambda ys: torch.stack(
 _FLOATING = "floating = [x.requires_grad_() for x in inputs if x.is_floating_point()]"
 
 _ANSWERS = {
-    probes.GRADIENT: f"""{_FLOATING}
+    questions.GRADIENT: f"""{_FLOATING}
 total = weighted(FUNCTION)
 outputs = torch.autograd.grad(total, floating, materialize_grads=True)""",
-    probes.HESSIAN: f"""{_FLOATING}
+    questions.HESSIAN: f"""{_FLOATING}
 total = weighted(FUNCTION)
 found = torch.autograd.grad(total, floating, materialize_grads=True, create_graph=True)
 along = weighted(found)
@@ -119,22 +119,22 @@ outputs = [torch.zeros_like(x) for x in floating]
 if along.requires_grad:  # the model is not linear
     outputs = torch.autograd.grad(along, floating, materialize_grads=True)
 outputs = [y.detach() for y in outputs]""",
-    probes.WEIGHT_GRADIENT: f"""{probes.VARIABLES}
+    questions.WEIGHT_GRADIENT: f"""{questions.VARIABLES}
 weights, found = [v.value for v in variables], []
 if weights:
     found = torch.autograd.grad(weighted(FUNCTION), weights, materialize_grads=True)
-{probes.BY_LAYERS}""",
+{questions.BY_LAYERS}""",
     **dict.fromkeys(
-        probes.TRAINING,
-        f"""{probes.LOSS}
-{probes.VARIABLES}
+        questions.TRAINING,
+        f"""{questions.LOSS}
+{questions.VARIABLES}
 loss = loss_of(TRAINED_FUNCTION, model.losses)
 weights = [v.value for v in variables]
 if weights:
     gradients = torch.autograd.grad(loss, weights, materialize_grads=True)
     with torch.no_grad():
         OPTIMIZER.apply(gradients, variables)
-{probes.TRAINED}""",
+{questions.TRAINED}""",
     ),
 }
 
@@ -203,14 +203,16 @@ class PyTorch(Library):
 
     def question(self, option: str, question: str) -> str:
         """See :class:`Library`; by reverse-mode differentiation."""
-        if option == "aot_inductor" or (option in _EXPORTED and question not in probes.BY_INPUTS):
+        if option == "aot_inductor" or (
+            option in _EXPORTED and question not in questions.BY_INPUTS
+        ):
             raise NotImplementedError(f"{question} is not supported of an exported model")
         again = f"{SAME_LAYERS}\n" if option in RELOADED else ""
         return fill_words(
             f"{again}{_BEGIN}\n{_ANSWERS[question]}",
             TRAINED_FUNCTION=_function(option, "True"),
             FUNCTION=_function(option, "False"),
-            OPTIMIZER=probes.OPTIMIZERS.get(question, ""),
+            OPTIMIZER=questions.OPTIMIZERS.get(question, ""),
         )
 
     def overwritten(self, option: str) -> str:
@@ -234,7 +236,7 @@ class PyTorch(Library):
         if option not in (*PERTURBATIONS, *STAND_INS):
             return super().run(compiled, inputs, kind)
         model = compiled.space(inputs)["model"]
-        with probes.keep_weights(model):
+        with questions.restoring_weights(model):
             model.set_weights([change_for_run(w, option) for w in model.get_weights()])
             return super().run(compiled, [change_for_run(i, option) for i in inputs], kind)
 

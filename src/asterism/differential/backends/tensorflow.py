@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.differential.adapters import probes
+from asterism.differential.adapters import questions
 from asterism.differential.adapters.code import RELOADED, SAME_LAYERS, BackendCode, fill_words
 from asterism.differential.adapters.library import LIBRARIES, Library
 
@@ -39,34 +39,34 @@ _STEPS = {
 }
 
 _BEGIN = f"""import tensorflow as tf
-{probes.COSINES}
+{questions.COSINES}
 inputs = [tf.constant(x) for x in inputs]
 floating = [x for x in inputs if x.dtype.is_floating]
 weighted = lambda ys: tf.add_n(
     [tf.reduce_sum(tf.cast(y, "float64") * cosines(y)) for y in keras.tree.flatten(ys)])"""
 
 _ANSWERS = {
-    probes.GRADIENT: """with tf.GradientTape() as tape:
+    questions.GRADIENT: """with tf.GradientTape() as tape:
     tape.watch(floating)
     total = weighted(FUNCTION(GIVEN, training=False))
 outputs = tape.gradient(total, floating, unconnected_gradients="zero")""",
-    probes.HESSIAN: """with tf.GradientTape() as outer:
+    questions.HESSIAN: """with tf.GradientTape() as outer:
     outer.watch(floating)
     with tf.GradientTape() as tape:
         tape.watch(floating)
         total = weighted(FUNCTION(GIVEN, training=False))
     along = weighted(tape.gradient(total, floating, unconnected_gradients="zero"))
 outputs = outer.gradient(along, floating, unconnected_gradients="zero")""",
-    probes.WEIGHT_GRADIENT: f"""{probes.VARIABLES}
+    questions.WEIGHT_GRADIENT: f"""{questions.VARIABLES}
 with tf.GradientTape() as tape:
     total = weighted(FUNCTION(GIVEN, training=False))
 found = tape.gradient(total, [v.value for v in variables], unconnected_gradients="zero")
 found = [tf.convert_to_tensor(g) for g in found]
-{probes.BY_LAYERS}""",
+{questions.BY_LAYERS}""",
     **dict.fromkeys(
-        probes.TRAINING,
-        f"""{probes.LOSS}
-{probes.VARIABLES}
+        questions.TRAINING,
+        f"""{questions.LOSS}
+{questions.VARIABLES}
 step = lambda x: (model(x, training=True), model.losses)
 step = STEP
 with tf.GradientTape() as tape:
@@ -74,7 +74,7 @@ with tf.GradientTape() as tape:
 gradients = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
 if variables:
     OPTIMIZER.apply(gradients, variables)
-{probes.TRAINED}""",
+{questions.TRAINED}""",
     ),
 }
 
@@ -117,5 +117,5 @@ class TensorFlow(Library):
             f"{again}{_BEGIN}\n{_ANSWERS[question]}",
             FUNCTION="function" if option in _STEPS else "model",
             STEP=_STEPS.get(option, "step"),
-            OPTIMIZER=probes.OPTIMIZERS.get(question, ""),
+            OPTIMIZER=questions.OPTIMIZERS.get(question, ""),
         )

@@ -13,7 +13,13 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backend_names import FLOAT64, library_of, plugin_of
-from asterism.differential.adapters.probes import FORMS, LENGTHENED, OVERWRITTEN, QUESTIONS, RESIZED
+from asterism.differential.adapters.questions import (
+    FORMS,
+    LENGTHENED,
+    OVERWRITTEN,
+    QUESTIONS,
+    RESIZED,
+)
 from asterism.differential.engine.inputs import (
     OUTSIDE,
     SPECIAL_DISTRIBUTIONS,

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.probes import FORMS, QUESTIONS
+from asterism.differential.adapters.questions import FORMS, QUESTIONS
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.reference.runs import PROBED, STEP
 from asterism.memo.graphs.graph import Graph

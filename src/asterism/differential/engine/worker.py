@@ -29,7 +29,7 @@ from asterism.differential.adapters.library import (
     LibraryPlugin,
 )
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.adapters.probes import LENGTHENED, QUESTIONS
+from asterism.differential.adapters.questions import LENGTHENED, QUESTIONS
 from asterism.differential.engine.branches import SWITCH, BranchMeter
 from asterism.differential.engine.messages import is_internal, is_unsupported, without_noise
 from asterism.memo.graphs.light_keras import import_keras

@@ -15,7 +15,7 @@ from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError, concerning
 from asterism.differential.adapters.backend_names import is_backend, product_of
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
-from asterism.differential.adapters.probes import QUESTIONS
+from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.engine.inputs import DISTRIBUTIONS
 from asterism.differential.engine.outcomes import STAGES
 from asterism.differential.oracle.standard import DIFFERENCES

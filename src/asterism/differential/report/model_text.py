@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from asterism.differential.adapters.code import source_of
-from asterism.differential.adapters.probes import FORMS, QUESTIONS
+from asterism.differential.adapters.questions import FORMS, QUESTIONS
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.report.numbers import FilledNumbers
 from asterism.differential.report.texts import call_source, literal_source

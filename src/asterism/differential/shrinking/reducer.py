@@ -205,5 +205,5 @@ class TriageBudget:
         many = len(self.untried)
         left = f"{many:,} smaller models are" if many > 1 else "1 smaller model is"
         because = self._ceiling.name if self.out_of_time else f"{self._name}={self._steps}"
-        goes_on = ", and the next run goes on here" if self.out_of_time else ""
+        goes_on = ", and the next run resumes here" if self.out_of_time else ""
         return f"stopped by {because}; {left} left to try{goes_on}"

@@ -18,7 +18,7 @@ class TriageParams(ParameterSection):
     minutes: float = Field(
         ge=0,
         description="minutes after which no smaller model is tried and no other finding taken up; "
-        "the next run goes on there; 0 for no limit",
+        "the next run resumes there; 0 for no limit",
     )
     hang_seconds: float = Field(
         gt=0, description="while a hang is shrunk, a step that takes longer shows it"

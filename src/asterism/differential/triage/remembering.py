@@ -79,7 +79,7 @@ class ShrunkFindings:
         self._facts = facts or SavedFacts()
         self._shrunk = dict(self._facts.known)
         if self._shrunk:
-            log.info("goes on", stage="triage", remembered_findings=len(self._shrunk))
+            log.info("resumes", stage="triage", remembered_findings=len(self._shrunk))
 
     def shrunk(
         self, asked: Any, steps: int, shrink: Callable[[], tuple[UniqueFinding, bool]]

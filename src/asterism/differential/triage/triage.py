@@ -285,7 +285,7 @@ def _write(
     stopped = sum(found.out_of_time for found in unique)
     groups_left = len(left.groups) if left.out_of_time else 0
     if stopped or groups_left:
-        told = f"stopped by triage.minutes={triage.minutes:g}: the next run goes on"
+        told = f"stopped by triage.minutes={triage.minutes:g}: the next run resumes there"
         log.warning(told, not_minimal=stopped, groups_left=groups_left)
     unique_invalid = unique_outside(
         given.excluded, graphs, settings.seed, triage.max_unique, given.outside_known

@@ -93,8 +93,8 @@ def _unusual(agreement: Agreement, repair: Any) -> Iterator[str]:
     if agreement.accuracy and agreement.accuracy[1].share > agreement.accuracy[0].share:
         yield "The compressed model is right more often than the original."
     if repair.get("slower"):
-        yield "The repaired file is slower than the original, so it is no use."
+        yield "The repaired file is slower than the original, so using it gains nothing."
     if repair.get("agreement_fell"):
-        yield "Agreement fell by the repair, so it is none."
+        yield "The repair lowered the agreement, so its file is not a repair."
     elif reason := repair.get("reason"):
         yield f"{reason[:1].upper()}{reason[1:]}."

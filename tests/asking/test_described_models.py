@@ -5,13 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
-from asterism.config import compose
-from asterism.core.messages.errors import UserError
-from asterism.models.signatures.reading import read_signature
-from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.vetting.lanes import uses
-from asterism.vetting.looking import (
+from asterism.asking.lanes import uses
+from asterism.asking.looking import (
     ModelDescription,
     describe_inputs,
     describe_model,
@@ -19,6 +16,11 @@ from asterism.vetting.looking import (
     look_at,
     model_facts,
 )
+from asterism.config import compose
+from asterism.core.messages.errors import UserError
+from asterism.models.signatures.reading import read_signature
+from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.report.base.parameters import leaves
 from models.onnx_networks import quantised, streaming
 from places import ROOT
 
@@ -93,6 +95,11 @@ def test_a_lane_that_can_use_a_model_is_told_by_its_overrides():
     assert free == "reduce.user_model=m.onnx 'reduce.user_input_shape={m:{x:[SIZE],z:[SIZE]}}'"
 
 
+def test_sizes_are_not_given_under_a_name_that_no_override_holds():
+    (seed,) = (use for use in uses(Path("it's.keras"), signature((4, None))) if use.lane == SEED)
+    assert not seed.possible and "rename it" in seed.how
+
+
 @pytest.mark.parametrize(
     ("model", "lanes"),
     [
@@ -101,11 +108,13 @@ def test_a_lane_that_can_use_a_model_is_told_by_its_overrides():
         (signature(SEQUENCE, format="onnx", recurrent=True), {FUZZ}),
     ],
 )
-def test_the_overrides_that_are_told_compose(model, lanes):
-    used = {use.lane: use.how for use in uses(FILE, model) if use.possible and use.lane != VET}
+@pytest.mark.parametrize("file", [FILE, Path("it's, {new}=$x/m.onnx")])
+def test_the_overrides_that_are_told_compose(model, lanes, file):
+    used = {use.lane: use.how for use in uses(file, model) if use.possible and use.lane != VET}
     assert used.keys() == lanes
     for how in used.values():
-        assert "m.onnx" in compose(ROOT / "conf", shlex.split(how.replace("SIZE", "4")))
+        composed = compose(ROOT / "conf", shlex.split(how.replace("SIZE", "4")))
+        assert str(file) in [value for _, value in leaves(yaml.safe_load(composed))]
 
 
 @pytest.mark.parametrize(

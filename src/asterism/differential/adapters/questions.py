@@ -77,7 +77,7 @@ loss_of = lambda outputs, losses: sum(
 
 
 @contextmanager
-def keep_weights(model: Any) -> Iterator[None]:
+def restoring_weights(model: Any) -> Iterator[None]:
     """The Keras model, which other backends share, has its weights back after the block."""
     weights = model.get_weights()
     try:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from asterism.asking.lanes import LaneUse, uses
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import counted
 from asterism.data.given.reading import ARRAYS, class_folders, files_of, files_of_kind, kind_of
@@ -14,7 +15,6 @@ from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, kind_of_inputs
 from asterism.models.signatures.whole_files import whole_file
 from asterism.models.tensor_models.trial import require_runs
-from asterism.vetting.lanes import LaneUse, uses
 
 _FORMATS = {
     "onnx": "ONNX",

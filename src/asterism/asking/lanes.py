@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from asterism.dvc_hydra.overrides import hydra_text
 from asterism.models.signatures.signature import Signature, kind_of_inputs
 
 #: What lanes do that judge test sets.
@@ -65,7 +67,8 @@ def _pair(path: Path, signature: Signature) -> tuple[bool, str]:
     reason = _no_image_classifier(signature)
     if reason:
         return False, f"{reason}; vet it instead"
-    return True, f"pair=file pairs.file.original={path} pairs.file.compressed=COMPRESSED"
+    original = _override("pairs.file.original", path)
+    return True, f"pair=file {original} pairs.file.compressed=COMPRESSED"
 
 
 def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
@@ -74,7 +77,7 @@ def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
     reason = _no_image_classifier(signature)
     if reason:
         return False, reason
-    return True, f"classifier=file classifier.path={path}"
+    return True, f"classifier=file {_override('classifier.path', path)}"
 
 
 def _recurrent(path: Path, signature: Signature) -> tuple[bool, str]:
@@ -88,7 +91,7 @@ def _recurrent(path: Path, signature: Signature) -> tuple[bool, str]:
         )
     if not signature.recurrent:
         return False, "it has no recurrent layer"
-    return True, f"rnn=file rnn.path={path}"
+    return True, f"rnn=file {_override('rnn.path', path)}"
 
 
 def _libraries(path: Path, signature: Signature) -> tuple[bool, str]:
@@ -100,8 +103,25 @@ def _libraries(path: Path, signature: Signature) -> tuple[bool, str]:
         if None in spec.shape[1:]
     }
     shapes = ",".join(f"{name}:[{sizes}]" for name, sizes in free.items())
-    more = f" 'reduce.user_input_shape={{{path.stem}:{{{shapes}}}}}'" if free else ""
-    return True, f"reduce.user_model={path}{more}"
+    if free and not _is_plain(path.stem):
+        return False, (
+            "sizes are given under its name, which an override can hold only where it consists of "
+            "letters, digits and _ - . alone: rename it"
+        )
+    sizes_of = f"reduce.user_input_shape={{{path.stem}:{{{shapes}}}}}"
+    more = f" {shlex.quote(sizes_of)}" if free else ""
+    return True, f"{_override('reduce.user_model', path)}{more}"
+
+
+def _override(key: str, path: Path) -> str:
+    """An override of a path, quoted for Hydra and for the shell where it has to be."""
+    text = str(path)
+    return shlex.quote(f"{key}={text if _is_plain(text) else hydra_text(text)}")
+
+
+def _is_plain(text: str) -> bool:
+    """Whether Hydra and a shell take a path or a name as it is."""
+    return re.fullmatch(r"[\w./-]+", text, re.ASCII) is not None
 
 
 def _no_image_classifier(signature: Signature) -> str:

@@ -1,12 +1,11 @@
 """Asks for a pair, and reads the overrides as Hydra does."""
 
-import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
-from asterism.config import compose
+from asterism.dvc_hydra.composition import compose_group
 from places import ROOT
 
 CONF = ROOT / "conf"
@@ -28,6 +27,7 @@ def asked(**request):
 
 
 def composed(**request):
-    """What the parameters of vetting come to."""
+    """What the parameters of vetting come to, composed without those of other lanes."""
     settled = settle(VetRequest(**request), CONF)
-    return yaml.safe_load(compose(CONF, settled.overrides))["vet"]
+    own = [one for one in settled.overrides if one.lstrip("+~").startswith(("vet.", "vet="))]
+    return compose_group(CONF, "vet", own)

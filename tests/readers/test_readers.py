@@ -92,7 +92,7 @@ DEFECTS = [
     ("from asterism.core.messages.errors import UserError; raise UserError('a')", "bad message"),
     ("{}['missing']", "traceback"),
     ("raise SystemExit(3)", "traceback"),
-    ("import threading; threading.Event().wait()", "hang"),
+    pytest.param("import threading; threading.Event().wait()", "hang", marks=pytest.mark.slow),
     ("while True: pass", "hang"),
     ("import ctypes; ctypes.string_at(0)", "crash"),
     ("x = bytearray(b'1') * (1 << 29)", "memory"),

@@ -512,8 +512,8 @@ def test_what_a_kill_leaves_of_a_file_that_dvc_writes_is_mended(tmp_path):
     (tmp_path / LOCK_FILE).write_bytes(whole[:50])
     mend_lockfile(tmp_path)
     assert (tmp_path / LOCK_FILE).read_bytes() == whole
-    killed = kept_whole(tmp_path)
-    killed.__enter__()
+    again = kept_whole(tmp_path)
+    again.__enter__()
     assert stage_names(tmp_path) == [], "DVC need not read what it does not write"
     set_entries(tmp_path, {"a": {"cmd": "other"}})
     mend_lockfile(tmp_path)

@@ -324,6 +324,24 @@ def test_a_death_shows_a_finding_where_it_is_what_was_recorded(written_script, k
         assert status == (1 if end == kind else otherwise)
 
 
+@pytest.mark.parametrize(
+    ("backend", "found"),
+    [
+        ("os.environ.update(KERAS_BACKEND='torch')", {"sklearn", "torch"}),
+        ("os.environ.update(KERAS_BACKEND='none')", {"sklearn", "matplotlib", "jax", "torch"}),
+        ("", {"sklearn", "matplotlib", "jax", "torch"}),
+    ],
+)
+def test_a_script_with_keras_finds_what_it_names_alone(written_script, backend, found):
+    names = "'mat' 'plotlib', 'j' 'ax', 'tor' 'ch', 'sklearn'"
+    there = "n for n in names if importlib.util.find_spec(n) is not None"
+    script = written_script(
+        f"{backend}\nimport importlib.util\nnames = [{names}]\nprint(*({there}))\nsys.exit(3)"
+    )
+    ran = run_script(script)
+    assert (ran.status, set(ran.output.split())) == (3, found)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["onnx2torch", "onnx2pytorch"])
 def test_scripts_import_what_workers_do(written_script, package):

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from asterism.core.settings.yaml_files import parse_yaml
 
 LOCK_FILE = "dvc.lock"
 
-#: The file as it was, while DVC writes it.
+#: The file as it was, while DVC writes an entry.
 _COPY = Path(".dvc/tmp/asterism/dvc.lock")
 
 _HEAD = "schema: '2.0'\nstages:\n"
@@ -87,42 +86,43 @@ def set_order(root: Path, order: Sequence[str]) -> None:
 
 @contextmanager
 def kept_whole(root: Path) -> Iterator[None]:
-    """Let DVC write ``dvc.lock`` in the block; where the block fails, it is as it was.
+    """Let DVC write entries of ``dvc.lock`` in the block; where the block fails, it is as it was.
 
-    DVC overwrites the file in place, and a process that is killed meanwhile leaves half of it,
-    which :func:`mend` undoes.
+    DVC finds no other stages' entries, since it would parse and write them all, a second long for
+    34. A process that is killed meanwhile leaves a part of the file, which :func:`mend_lockfile`
+    puts together with the rest.
     """
     mend_lockfile(root)
     file, copy = root / LOCK_FILE, root / _COPY
-    if file.exists():
-        with replacing(copy) as temporary:
-            shutil.copyfile(file, temporary)
+    if _read(root):
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        file.replace(copy)
     try:
         yield
     except BaseException:
+        file.unlink(missing_ok=True)
         if copy.exists():
             copy.replace(file)
-        else:
-            file.unlink(missing_ok=True)
         raise
-    copy.unlink(missing_ok=True)
+    mend_lockfile(root)
 
 
 def mend_lockfile(root: Path) -> None:
-    """Bring ``dvc.lock`` back where a process was killed in the block of :func:`kept_whole`."""
+    """Put the entries that lie aside in the block of :func:`kept_whole` back into ``dvc.lock``."""
     if (root / _COPY).exists():
-        try:
-            _read(root)
-        except UserError:
-            (root / _COPY).replace(root / LOCK_FILE)
+        blocks = _read(root, _COPY)
+        with suppress(UserError):  # DVC was killed while it wrote
+            blocks |= _read(root)
+        _write(root, blocks)
+        (root / _COPY).unlink()
 
 
 def _blocks(text: str) -> dict[str, str]:
     return {found["name"]: found[0] for found in _BLOCK.finditer(text)}
 
 
-def _read(root: Path) -> dict[str, str]:
-    path = root / LOCK_FILE
+def _read(root: Path, file: str | Path = LOCK_FILE) -> dict[str, str]:
+    path = root / file
     if not path.exists():
         return {}
     with reading(str(path)):

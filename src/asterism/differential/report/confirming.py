@@ -15,6 +15,7 @@ from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.differential.adapters import torchvision
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.script_writer import PATIENCE
+from asterism.memo.graphs import light_keras
 
 #: Time limit of a script, in seconds: some compile C++, and the machine may be busy.
 SECONDS = 300
@@ -105,15 +106,17 @@ def run_script(
 ) -> ScriptRun:
     """Run a script in a fresh process and an empty folder.
 
-    Where it imports what imports torchvision, it has the workers' stand-in for a broken one.
+    Where it imports what imports torchvision, it has the workers' stand-in for a broken one. Keras
+    finds only what the script names, as in the workers.
 
     Args:
         script: its file.
         interpreter: the Python that runs it.
         seconds: time limit.
     """
-    needs = _NEEDS_TORCHVISION.search(script.read_text("utf-8", "replace"))
-    first = [torchvision.__file__] if needs else []
+    text = script.read_text("utf-8", "replace")
+    first = [light_keras.__file__] if light_keras.unneeded_by(text) else []
+    first += [torchvision.__file__] if _NEEDS_TORCHVISION.search(text) else []
     with own_temporary_folder() as folder:  # a process that is stopped removes no files
         given = dict(os.environ) | {"TMPDIR": str(folder)}
         if interpreter != OWN_INTERPRETER:  # it finds by itself what is to be found there

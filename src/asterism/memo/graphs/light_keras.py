@@ -8,8 +8,11 @@ does without what is not there, so to such a process the others are not there.
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -60,3 +63,21 @@ def leave_out(*names: str) -> None:
 
 def _searches_paths(finder: Any) -> bool:
     return isinstance(finder, type) and issubclass(finder, PathFinder)
+
+
+def unneeded_by(script: str) -> set[str]:
+    """What Keras looks for and a script does without; nothing where it names no backend of Keras.
+
+    Args:
+        script: its text.
+    """
+    backend = re.search(r"KERAS_BACKEND='(\w+)'", script)
+    needed = _NEEDS.get(backend[1], _OPTIONAL) if backend is not None else _OPTIONAL
+    return _OPTIONAL - needed - {*re.findall(r"\w+", script)}
+
+
+if __name__ == "__main__":  # a script of a finding is run without what it does not need
+    del sys.argv[0]
+    sys.path[0] = str(Path(sys.argv[0]).parent)
+    leave_out(*unneeded_by(Path(sys.argv[-1]).read_text("utf-8", "replace")))
+    runpy.run_path(sys.argv[0], run_name="__main__")

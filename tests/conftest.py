@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from longest import LONGEST
 from places import SHARED
+from rewriting_once import rewrite_once
 from sharing_workers import share
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -29,8 +30,13 @@ settings.register_profile("fast", settings.get_profile("all"), max_examples=20)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The fast tests try fewer examples of a property."""
+    """The fast tests try fewer examples of a property; workers find test files compiled."""
     settings.load_profile("fast" if config.option.markexpr else "all")
+    if config.getoption("numprocesses", None):
+        places = (
+            config.invocation_params.dir / argument.partition("::")[0] for argument in config.args
+        )
+        rewrite_once(config.pluginmanager.rewrite_hook, places)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -74,13 +75,18 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
                 f"{closest(option, known)} (known: {', '.join(known) or 'none'})"
             )
     try:
-        return TypeAdapter(plugin).validate_python(dict(options))
+        return _adapter(plugin).validate_python(dict(options))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join([name, *map(str, first["loc"])])
         whole = first["type"] in ("value_error", "missing")
         given = "" if whole else f" is {first['input']!r}"
         raise UserError(f"the {registry.kind} {where}{given}: {why_rejected(first)}") from None
+
+
+@cache
+def _adapter(plugin: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(plugin)
 
 
 def configure_each(

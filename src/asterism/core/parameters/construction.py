@@ -75,17 +75,18 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
                 f"{closest(option, known)} (known: {', '.join(known) or 'none'})"
             )
     try:
-        return _adapter(plugin).validate_python(dict(options))
+        made: T = _adapter(plugin).validate_python(dict(options))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join([name, *map(str, first["loc"])])
         whole = first["type"] in ("value_error", "missing")
         given = "" if whole else f" is {first['input']!r}"
         raise UserError(f"the {registry.kind} {where}{given}: {why_rejected(first)}") from None
+    return made
 
 
 @cache
-def _adapter(plugin: type[T]) -> TypeAdapter[T]:
+def _adapter(plugin: Any) -> TypeAdapter[Any]:
     return TypeAdapter(plugin)
 
 

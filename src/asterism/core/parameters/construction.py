@@ -66,7 +66,7 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
         UserError: no such plug-in or field, a value of the wrong type, or one that the class
             itself rejects with a ``ValueError``.
     """
-    plugin = registry[name]
+    plugin: Any = registry[name]
     known = list(getattr(plugin, "__dataclass_fields__", {}))
     for option in options:
         if option not in known:

@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 # DVC, when it is imported, puts others in the place of the standard streams. ART, when it is,
@@ -11,16 +12,24 @@ from pathlib import Path
 # test imported both, that closed pytest's own.
 import dvc  # noqa: F401
 import pytest
+import typer.testing
 from hypothesis import settings
 
 from longest import LONGEST
 from places import SHARED
+from rewriting_once import rewrite_once
 from sharing_workers import share
+
+# Imports leave no garbage to speak of, and looking for it takes a quarter of their time.
+gc.disable()
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # One thread each: the workers of the tests fill the processors, and threads that wait spin.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Of a program, all commands are built when it starts; here that takes longer than most of them.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 # The machine's speed is nothing that a property depends on. Continuous integration tries the same
 # examples every time; new ones are for people who can look at what they find.
@@ -29,8 +38,13 @@ settings.register_profile("fast", settings.get_profile("all"), max_examples=20)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The fast tests try fewer examples of a property."""
+    """The fast tests try fewer examples of a property; workers find test files compiled."""
     settings.load_profile("fast" if config.option.markexpr else "all")
+    if config.getoption("numprocesses", None):
+        places = (
+            config.invocation_params.dir / argument.partition("::")[0] for argument in config.args
+        )
+        rewrite_once(config.pluginmanager.rewrite_hook, places)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,9 +59,13 @@ def pytest_runtest_setup() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was imported out of every later search for garbage: a million objects."""
-    gc.collect()
+    """Leave what was imported out of every later search for garbage: a million objects.
+
+    Libraries make so many objects that a seventh of the searches suffices.
+    """
     gc.freeze()
+    gc.set_threshold(5_000, 10, 10)
+    gc.enable()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 #: In every hostile text; nothing else that is compiled holds it.
@@ -48,13 +49,17 @@ def _hook(event: str, arguments: tuple[object, ...]) -> None:
             _seen.append(f"{event}: {text[:200]}")
 
 
-sys.addaudithook(_hook)
+@cache
+def _watch() -> None:
+    """Hook in, for good: whatever the process does from now on takes longer."""
+    sys.addaudithook(_hook)
 
 
 @contextmanager
 def watched() -> Iterator[list[str]]:
     """What is compiled, executed, imported or opened in the block because of a hostile text."""
     global _seen
+    _watch()
     _seen = seen = []
     try:
         yield seen
@@ -81,3 +86,4 @@ def noted_by_children(folder: Path) -> tuple[int, list[str]]:
 if __name__ == "sitecustomize":
     _seen = _Notes()
     _seen.append(_STARTED)
+    _watch()

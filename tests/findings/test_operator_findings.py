@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from asterism.differential.report.numbers import simple_inputs
-from asterism.differential.subjects.operators import operator_subjects
 from asterism.findings.occurrences import distinct_causes
 from asterism.findings.operators import attributes_of, operator_occurrence, operator_occurrences
+from tried_operators import tried_operators
 
-SUBJECTS = {subject.name: subject for subject in operator_subjects()}
+SUBJECTS = {subject.name: subject for subject in tried_operators()}
 
 
 def occurrences(names, inputs="normal", culprit="openvino"):

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Annotated, Any, get_args, get_origin
 
+import hydra
 import pytest
 import yaml
+from hydra import initialize_config_dir
 from imports import ROOT
+from omegaconf import OmegaConf
 from pydantic import AfterValidator
 
 from asterism.config import Params, changed_params, check_params, compose
@@ -18,6 +21,7 @@ from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
 from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.oracle.params import JudgeParams
+from asterism.dvc_hydra.composition import compose_parameters
 from thinning import every
 
 CONF = ROOT / "conf"
@@ -186,6 +190,37 @@ WRONG = [
         "the mutator median_blur: kernel sizes must be odd, not [2]",
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["data=mnist", "abstraction.k=4", "abstraction.k=5"],
+        ["abstraction.k=4", "data=mnist"],
+        ["vet=images", "vet.original=a.onnx", "vet.compressed=b", "++vet.labels=c", "vet.inputs=d"],
+        ["driving_training.epochs=3", "driving_training={epochs: 4}", "seed=3"],
+        ["repair.search=${seed}"],
+    ],
+)
+def test_parameters_are_what_hydra_composes_at_once(overrides):
+    with initialize_config_dir(str(CONF), version_base=None):
+        config = hydra.compose("config", overrides=overrides)
+    OmegaConf.resolve(config)
+    for _ in range(2):
+        assert compose_parameters(CONF, overrides) == OmegaConf.to_yaml(config)
+
+
+def test_several_values_are_no_value():
+    with pytest.raises(UserError, match="Ambiguous value"):
+        compose(CONF, ["abstraction.k=4,5"])
+
+
+def test_a_tree_that_has_changed_is_read_again(tmp_path):
+    (tmp_path / "config.yaml").write_text("part: {of: 1}\n")
+    assert compose_parameters(tmp_path, ["part.of=3"]) == "part:\n  of: 3\n"
+    assert compose_parameters(tmp_path, []) == "part:\n  of: 1\n"
+    (tmp_path / "config.yaml").write_text("part: {of: 10}\n")
+    assert compose_parameters(tmp_path, []) == "part:\n  of: 10\n"
 
 
 @pytest.mark.parametrize(("override", "message"), every(16, WRONG))

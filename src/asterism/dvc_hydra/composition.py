@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
 #: See :func:`store_empty_tree`.
 _EMPTY = "asterism_empty"
+
+#: An override of a value that there is: whatever its key is, it is no choice of a group's file.
+_VALUE = re.compile(r"[\w-]+(\.[\w-]+)+=")
+
+#: The files of a tree: path, time of the last change, size.
+_State = tuple[tuple[str, int, int], ...]
 
 
 class CompositionError(UserError):
@@ -39,11 +51,10 @@ def compose_parameters(conf: Path, overrides: Sequence[str]) -> str:
     Raises:
         CompositionError: Hydra rejects an override.
     """
-    from hydra import compose
     from omegaconf import OmegaConf
 
     with _opened(conf, overrides, before=f"{' '.join(overrides)}: "):
-        config = compose("config", overrides=list(overrides))
+        config = _composed(conf, "config", overrides)
         OmegaConf.resolve(config)
     return OmegaConf.to_yaml(config)
 
@@ -82,13 +93,58 @@ def compose_group(conf: Path, group: str, overrides: Sequence[str]) -> Any:
     Raises:
         CompositionError: as :func:`compose_parameters`, and where another group is referred to.
     """
-    from hydra import compose
     from omegaconf import OmegaConf
 
     added = [f"+{text}" if text.startswith(f"{group}=") else text for text in overrides]
     with _opened(conf, overrides):
-        config = compose(store_empty_tree(), overrides=added)
+        config = _composed(conf, store_empty_tree(), added)
         return OmegaConf.to_container(config[group], resolve=True, throw_on_missing=True)
+
+
+def _composed(conf: Path, name: str, overrides: Sequence[str]) -> DictConfig:
+    """What Hydra composes from an open tree: values are set, as Hydra sets them, on a kept copy.
+
+    Reading the tree and merging its files takes many times as long as setting values.
+
+    Args:
+        conf: the tree.
+        name: the file that it is composed from.
+        overrides: as Hydra takes them. Those after the last choice of a file are the values.
+    """
+    from hydra import compose
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    first = len(overrides)
+    while first > 0 and _VALUE.match(overrides[first - 1]):
+        first -= 1
+    chosen, values = overrides[:first], overrides[first:]
+    config = copy.deepcopy(_of_files(name, tuple(chosen), str(conf.resolve()), _state(conf)))
+    try:
+        for override in OverridesParser.create().parse_overrides(list(values)):
+            if override.is_sweep_override():
+                return compose(name, overrides=list(overrides))
+            OmegaConf.update(config, override.key_or_group, override.value())
+    except (HydraException, OmegaConfBaseException):  # Hydra's message tells more
+        return compose(name, overrides=list(overrides))
+    return config
+
+
+@lru_cache(maxsize=8)
+def _of_files(name: str, chosen: tuple[str, ...], _conf: str, _state: _State) -> DictConfig:
+    """What the files of the open tree come to, read again where one has changed."""
+    from hydra import compose
+
+    return compose(name, overrides=list(chosen))
+
+
+def _state(conf: Path) -> _State:
+    """What tells whether a file of a tree has changed."""
+    paths = [Path(folder, name) for folder, _, names in os.walk(conf) for name in names]
+    known = ((path, path.stat()) for path in sorted(paths))
+    return tuple((str(path), one.st_mtime_ns, one.st_size) for path, one in known)
 
 
 @contextmanager

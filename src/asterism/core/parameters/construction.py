@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -65,7 +66,7 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
         UserError: no such plug-in or field, a value of the wrong type, or one that the class
             itself rejects with a ``ValueError``.
     """
-    plugin = registry[name]
+    plugin: Any = registry[name]
     known = list(getattr(plugin, "__dataclass_fields__", {}))
     for option in options:
         if option not in known:
@@ -74,13 +75,19 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
                 f"{closest(option, known)} (known: {', '.join(known) or 'none'})"
             )
     try:
-        return TypeAdapter(plugin).validate_python(dict(options))
+        made: T = _adapter(plugin).validate_python(dict(options))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join([name, *map(str, first["loc"])])
         whole = first["type"] in ("value_error", "missing")
         given = "" if whole else f" is {first['input']!r}"
         raise UserError(f"the {registry.kind} {where}{given}: {why_rejected(first)}") from None
+    return made
+
+
+@cache
+def _adapter(plugin: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(plugin)
 
 
 def configure_each(

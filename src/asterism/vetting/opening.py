@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.answers import OutputForm
 from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject, subject_of
 from asterism.vetting.kept_answers import KeptAnswers
-from asterism.vetting.params import Operators, VetParams
+from asterism.vetting.params import Operators, VetParams, VetStageParams
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,16 @@ def open_vetted(params: VetParams, seed: int, given: GivenPair | None = None) ->
             f = stack.enter_context(opened(given.original, most))
             g = stack.enter_context(opened(given.compressed, most, f.form))
         yield _paired(params, given, inputs, f, g)
+
+
+def open_for_stage(params: VetStageParams) -> AbstractContextManager[Vetted]:
+    """The files that parameters name, open; answers are kept where a later run may take them up.
+
+    Raises:
+        UserError: as :func:`open_vetted`.
+    """
+    given = GivenPair.by_files(params.vet, keeps_answers=params.vet.goes_on)
+    return open_vetted(params.vet, params.seed, given)
 
 
 def _rooms_of_both(f: OutputForm, g: OutputForm) -> list[int]:

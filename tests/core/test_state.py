@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 from structlog.testing import capture_logs
-from text_result import Text
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
@@ -24,6 +23,7 @@ from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from marked import wait_until
 from places import ROOT
+from text_result import Text
 
 KEY, OTHER = "a" * 32, "b" * 32
 

@@ -25,6 +25,7 @@ from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import ModelPair, PairedOutputs
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.answers import OutputForm
+from asterism.models.tensor_models.model import OpeningRequest
 from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject, subject_of
 from asterism.vetting.kept_answers import KeptAnswers
 from asterism.vetting.params import Operators, VetParams, VetStageParams
@@ -203,7 +204,7 @@ def _opened(
         wanted = list(beside.shapes.values())
         if {spec.name for spec in subject.signature.answers}.issuperset(names):
             feeding = feeding.model_copy(update={"outputs": names})
-    model = subject.open(feeding, images, some, rooms, wanted)
+    model = subject.open(OpeningRequest(feeding, images, some, rooms, wanted))
     if not given.keeps_answers or subject.path is None:
         return model
     return KeptAnswers(model, subject.path, feeding, inputs.items)

@@ -307,7 +307,7 @@ def call_functions(
         calls = calls_of(framework, table or [])
         shown = run_calls(calls, names, workers, saved_folders.place(CALLS), elsewhere)
         for number, (name, one) in enumerate(shown, 1):
-            if one.word in COLLECTED_SYMPTOMS:
-                say(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}")
+            if one.status in COLLECTED_SYMPTOMS:
+                say(f"{name:20} {one.status:22} {one.call}  {one.details[:160]}")
             if number == most:
                 break

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from scipy.stats import beta
 
-from asterism.report.base.section import Level, bounds, listed, of_share, points, quoted
+from asterism.report.base.section import Level, bound_share, listed, of_share, points, quoted
 from asterism.report.lanes.compressed import answer as compressed
 from asterism.report.lanes.importance import answer as importance
 from asterism.report.lanes.libraries import answer as libraries
@@ -313,11 +313,11 @@ def test_figures_of_libraries():
 def test_intervals_are_those_of_clopper_and_pearson(count, total):
     low = beta.ppf(0.025, count, total - count + 1) if count else 0
     high = beta.ppf(0.975, count + 1, total - count) if count < total else 1
-    assert bounds(count, total) == pytest.approx((low, high))
+    assert bound_share(count, total) == pytest.approx((low, high))
 
 
 def test_words_of_certainty():
-    assert bounds(0, 0) == bounds(3, 2) == bounds(-1, 2) == (0, 1)
+    assert bound_share(0, 0) == bound_share(3, 2) == bound_share(-1, 2) == (0, 1)
     assert of_share(353, 360, "input") == "96.0% to 99.2%, 360 inputs"
     assert of_share(0, 0, "seed") == "0.0% to 100.0%, 0 seeds"
     assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]

@@ -180,10 +180,10 @@ def check_findings(
         sample_of,
         word_of,
     )
-    from asterism.findings.entry import read_entries
+    from asterism.findings.entry import read_collection
     from asterism.findings.gathering import write_pages_of
 
-    entries = read_entries(folder)
+    entries = read_collection(folder)
     if not entries:
         raise UserError(f"{folder} holds no findings")
     if audit:
@@ -242,7 +242,7 @@ def campaign(
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.campaign import folder_of_pieces, run_pieces
     from asterism.findings.collecting import unique_of
-    from asterism.findings.entry import read_entries
+    from asterism.findings.entry import read_collection
     from asterism.findings.gathering import facts_of
     from asterism.findings.single_layers import single_layer_models
     from asterism.memo.graphs.light_keras import import_keras
@@ -253,7 +253,7 @@ def campaign(
     models = single_layer_models(settings.seed)
     target = folder_of_pieces(folder)
     elsewhere = facts_of(collection)["pieces"]
-    known = unique_of(collection, read_entries(collection))
+    known = unique_of(collection, read_collection(collection))
     shown = run_pieces(models, size, settings, target, elsewhere, known)
     for number, path in enumerate(shown, 1):
         say(str(path))

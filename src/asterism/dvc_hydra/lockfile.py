@@ -38,7 +38,7 @@ def stage_names(root: Path) -> list[str]:
     return list(_read(root))
 
 
-def read_entry(root: Path, name: str) -> dict[str, Any] | None:
+def read_locked_stage(root: Path, name: str) -> dict[str, Any] | None:
     """What a workspace's ``dvc.lock`` has of a stage; None for nothing."""
     block = _read(root).get(name)
     return None if block is None else dict(parse_as_dvc(block, LOCK_FILE)[name])
@@ -90,7 +90,7 @@ def kept_whole(root: Path) -> Iterator[None]:
     """Let DVC write ``dvc.lock`` in the block; where the block fails, it is as it was.
 
     DVC overwrites the file in place, and a process that is killed meanwhile leaves half of it,
-    which :func:`mend` undoes.
+    which :func:`mend_lockfile` undoes.
     """
     mend_lockfile(root)
     file, copy = root / LOCK_FILE, root / _COPY

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.core.workers.channel import Bytes, Channel
-from asterism.core.workers.entry import function_called, name_of
+from asterism.core.workers.entry import function_called, name_function
 from asterism.core.workers.starting import ForkServer
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 
@@ -98,7 +98,7 @@ class IsolatedModel:
     ) -> None:
         self.name, self._path = path.name, path
         self._stated_patience = patience
-        self._opening = [str(path), name_of(open_model), list(arguments)]
+        self._opening = [str(path), name_function(open_model), list(arguments)]
         self._arrays = arrays
         self._hung = ""
         self._workers: list[WorkerProcess] = []

@@ -1,4 +1,4 @@
-"""The command about the library lane: the findings of a run that is still going on."""
+"""Commands about the library lane: findings of a run that is going on, and their collection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import LIBRARIES, Overrides, app, require_root
+from asterism.cli.program import COLLECT, LIBRARIES, Overrides, app, require_root
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 
@@ -62,7 +62,7 @@ def findings(
         say(f"{metrics['unique']} unique findings are written to {triage}/")
 
 
-@app.command("collect-findings", rich_help_panel=LIBRARIES)
+@app.command("collect-findings", rich_help_panel=COLLECT)
 def collect_findings(
     folder: Annotated[Path, typer.Option(help="The folder of the collection.")] = Path("findings"),
     pieces: Annotated[
@@ -107,7 +107,7 @@ def collect_findings(
     )
 
 
-@app.command("add-finding", rich_help_panel=LIBRARIES)
+@app.command("add-finding", rich_help_panel=COLLECT)
 def add_finding(
     script: Annotated[Path, typer.Argument(help="A script that exits with 1 while the bug lives.")],
     library: Annotated[str, typer.Option(help="The library to blame, for example openvino.")],
@@ -141,7 +141,7 @@ def add_finding(
     say(add_by_hand(script, seen, package, title, folder).name)
 
 
-@app.command("check-findings", rich_help_panel=LIBRARIES)
+@app.command("check-findings", rich_help_panel=COLLECT)
 def check_findings(
     folder: Annotated[Path, typer.Option(help="The folder of the collection.")] = Path("findings"),
     sample: Annotated[
@@ -212,7 +212,7 @@ def check_findings(
     sys.exit(exit_status(words))
 
 
-@app.command(rich_help_panel=LIBRARIES)
+@app.command(rich_help_panel=COLLECT)
 def campaign(
     pieces: Annotated[int, typer.Option(min=1, help="Number of pieces to run now, at most.")] = 1,
     size: Annotated[int, typer.Option(min=1, help="Number of models in a piece.")] = 40,
@@ -261,7 +261,7 @@ def campaign(
             break
 
 
-@app.command("call-functions", rich_help_panel=LIBRARIES)
+@app.command("call-functions", rich_help_panel=COLLECT)
 def call_functions(
     framework: Annotated[str, typer.Argument(help="The framework: pytorch, tensorflow or jax.")],
     variant: Annotated[

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from asterism.core.parameters.registry import Registry
+from asterism.asking.lanes import FORMATS_OF, IMPORTANCE, RECURRENT
 from asterism.core.parameters.validation import names_in
-from asterism.models.keras_models.reading import KERAS_SUFFIXES
 from asterism.models.runtimes.runtime import FORMATS
 from asterism.models.signatures.reading import MODEL_SUFFIXES
 
@@ -24,9 +23,6 @@ INPUT_KINDS = "asterism.data.given.kind:INPUT_KINDS"
 COMPARISONS = "asterism.dflare.comparisons:COMPARISONS"
 DOMAINS = "asterism.dflare.domains:DOMAINS"
 LIBRARIES = "asterism.differential.adapters.library:LIBRARIES"
-
-#: What a recurrent network's file may be, beside Keras'.
-RECURRENT = (*KERAS_SUFFIXES, ".onnx")
 
 #: Keras 2's architecture, whose weights lie beside it.
 ARCHITECTURE = ".json"
@@ -53,7 +49,7 @@ class Lane:
 
 def lanes() -> list[Lane]:
     """Every lane."""
-    keras = suffixes([*KERAS_SUFFIXES, ARCHITECTURE])
+    keras = suffixes([*of_formats(FORMATS_OF[IMPORTANCE]), ARCHITECTURE])
     return [
         Lane(
             "vetting",
@@ -71,7 +67,7 @@ def lanes() -> list[Lane]:
         ),
         Lane(
             "compressed",
-            suffixes(of_registry(FORMATS)),
+            suffixes(of_formats(FORMATS)),
             f"images; {listed(n for n in names_in(DOMAINS) if n != 'images')} by parameters",
             "images of varying sizes; a single score in place of one for each class",
             {
@@ -92,7 +88,7 @@ def lanes() -> list[Lane]:
         ),
         Lane(
             "stateful",
-            suffixes(RECURRENT),
+            suffixes(of_formats(FORMATS_OF[RECURRENT])),
             "images row by row, sequences, sound in frames, token ids",
             "networks without a recurrent layer",
             {
@@ -119,9 +115,9 @@ def lanes() -> list[Lane]:
     ]
 
 
-def of_registry(registry: Registry) -> list[str]:
-    """Suffixes of all plug-ins that read files."""
-    return [suffix for name in registry for suffix in registry[name].suffixes]
+def of_formats(names: Iterable[str]) -> list[str]:
+    """Suffixes of files of these formats."""
+    return [suffix for name in names for suffix in FORMATS[name].suffixes]
 
 
 def suffixes(known: Iterable[str]) -> str:

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from asterism.attacks.augmentation import Split
-from asterism.attacks.augmenting import make_augmentations
-from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.augmenting import augment_tests
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.params import AttackParams
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
@@ -33,14 +31,9 @@ def run(params: Params) -> None:
     model = load_keras(Path("artifacts/train_classifier/model.keras"))
     data = load(params.data)
     require_images_of(model, data.test_images)
-    split = Split.draw(len(data.test_images), params.attack.base_share, params.seed)
-    augmentations = make_augmentations(
-        PixelEstimator(KerasNetwork(up_to_logits(model), params.preprocessing)),
-        data.test_images,
-        data.test_labels,
-        split,
-        params.attack,
-        params.seed,
+    network = KerasNetwork(up_to_logits(model), params.preprocessing)
+    split, augmentations = augment_tests(
+        network, data.test_images, data.test_labels, params.attack, params.seed
     )
     write_arrays(ARTIFACTS / "split.npz", base=split.base, pool=split.pool)
     for name, augmentation in augmentations.items():

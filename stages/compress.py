@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.core.files.artifacts import write_json
-from asterism.core.messages.errors import concerning
+from asterism.core.messages.errors import prefix_errors
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
@@ -29,7 +29,7 @@ def variants(params: Params) -> list[str]:
 def run(params: Params, name: str) -> None:
     """Compress, compare with the original, save."""
     data = load(params.data)
-    with concerning(f"compression.{name}"):
+    with prefix_errors(f"compression.{name}"):
         facts = compress(
             params.compression[name],
             Path("artifacts/train_classifier/model.keras"),

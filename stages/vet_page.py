@@ -2,17 +2,9 @@
 
 from pathlib import Path
 
-from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.vetting.params import VetParams
+from asterism.vetting.params import VetStageParams as Params
 
 FOLDER = Path("report/vet")
-
-
-class Params(ParameterSection):
-    """What the stage reads of ``params.yaml``."""
-
-    seed: Seed
-    vet: VetParams
 
 
 def run(params: Params) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_json, write_arrays, write_json
-from asterism.core.messages.errors import concerning
+from asterism.core.messages.errors import prefix_errors
 from asterism.core.parameters.construction import options_of
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming import saved_folders
@@ -72,7 +72,7 @@ def prepare(name: str, pair: RealPair, conf: Path) -> PreparedPair:
         made = _make(name, pair, conf, temporary)
         write_json(temporary / _MADE, {"key": key, "files": made})
 
-    with concerning(f"pair {name}"):
+    with prefix_errors(f"pair {name}"):
         if not folder.exists() or _made_by(key, folder) is None:
             saved_folders.write(folder, make)
         files = _made_by(key, folder)

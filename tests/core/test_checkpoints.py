@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
-from text_result import Text
 
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import checkpoints
@@ -28,6 +27,7 @@ from asterism.core.resuming.work_units import (
     dependency_key,
     split_evenly,
 )
+from text_result import Text
 
 
 def test_the_key_covers_parameters_and_the_content_of_every_file(tmp_path):

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from asterism.core.files.hashes import digest_of
 from asterism.core.files.user_files import NO_FILE, File, inside, no_file
-from asterism.core.messages.errors import UserError, concerning, naming
+from asterism.core.messages.errors import UserError, naming, prefix_errors
 from asterism.core.parameters.labels import LONGEST, Label, is_label, require_label
 
 GOOD = ["a", "dynamic_range", "int8", "8bit", "A-b_c", "x" * LONGEST]
@@ -156,4 +156,4 @@ def test_errors_name_the_file_once_and_the_parameter_first(tmp_path):
 
     assert told(naming(tmp_path), "it is empty") == f"{tmp_path}: it is empty"
     assert told(naming(tmp_path), f"{tmp_path}/a is empty") == f"{tmp_path}/a is empty"
-    assert told(concerning("rnn.file"), "it is empty") == "rnn.file: it is empty"
+    assert told(prefix_errors("rnn.file"), "it is empty") == "rnn.file: it is empty"

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from text_result import Text
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
@@ -14,6 +13,7 @@ from asterism.core.resuming.work_units import work_units
 from asterism.core.running.stage import main
 from places import ROOT
 from terminal_text import HOSTILE, tame
+from text_result import Text
 
 SCRIPT = '''"""Says and does what a test wants."""
 import os, sys

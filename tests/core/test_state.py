@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 import yaml
 from structlog.testing import capture_logs
-from text_result import Text
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.files.locks import hold_lock_now, is_lock_held, share_lock
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved_state
-from asterism.core.resuming.commits import content_of, is_committed
+from asterism.core.resuming.commits import hash_outputs, is_committed
 from asterism.core.resuming.state import runs_with_state
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from marked import wait_until
 from places import ROOT
+from text_result import Text
 
 KEY, OTHER = "a" * 32, "b" * 32
 
@@ -382,7 +382,7 @@ def committed(tmp_path, monkeypatch):
 @pytest.fixture
 def outputs(committed, tmp_path):
     found = [tmp_path.joinpath(name).relative_to(tmp_path) for name in ("out", "metrics.json")]
-    return content_of(found)
+    return hash_outputs(found)
 
 
 def test_the_content_of_outputs_is_that_of_their_files(outputs, tmp_path):
@@ -390,7 +390,7 @@ def test_the_content_of_outputs_is_that_of_their_files(outputs, tmp_path):
         "out": {"a.txt": md5(b"one"), "deep/b.txt": md5(b"two")},
         "metrics.json": md5(b"{}"),
     }
-    assert content_of([tmp_path / "nothing"]) == {}
+    assert hash_outputs([tmp_path / "nothing"]) == {}
 
 
 @pytest.mark.parametrize("quote", ["", '"', "'"])

@@ -23,7 +23,7 @@ from asterism.findings.checking import (
     word_of,
 )
 from asterism.findings.diagnosis import Diagnosis
-from asterism.findings.entry import read_entries, read_entry
+from asterism.findings.entry import read_collected_finding, read_collection
 from asterism.findings.pages import index_page
 from places import ROOT
 from real_environments import make_or_skip
@@ -44,7 +44,7 @@ def written(folder, *name, **given):
 
 def test_each_script_says_by_its_status_whether_its_bug_lives(tmp_path):
     collection(tmp_path, a=1, b=0, c=2)
-    words = [word_of(entry, ran) for entry, ran in check_all(tmp_path, read_entries(tmp_path))]
+    words = [word_of(entry, ran) for entry, ran in check_all(tmp_path, read_collection(tmp_path))]
     assert words == [LIVES, GONE, OTHER]
 
 
@@ -75,7 +75,7 @@ def test_what_a_script_printed_is_noted_with_the_machine_and_without_its_folders
     text += "print('actual  ', sys.prefix + '/x.py', hex(2**40), __file__)\nsys.exit(1)\n"
     (checked,) = check_all(tmp_path, [written(tmp_path, "a", text=text)])
     noted = note_run(tmp_path, *checked)
-    assert noted == read_entry(tmp_path, "a")
+    assert noted == read_collected_finding(tmp_path, "a")
     assert noted.ran.output.splitlines()[0] == "expected 1"
     assert noted.ran.output.splitlines()[1].split() == ["actual", "x.py", "0x…", "repro.py"]
     assert noted.ran.python and noted.ran.system and noted.ran.processor
@@ -109,7 +109,7 @@ def test_a_folder_without_findings_is_told(tmp_path):
 
 
 def test_a_sample_is_drawn_and_the_same_again(tmp_path):
-    entries = read_entries(collection(tmp_path, **dict.fromkeys("abcdefgh", 1)))
+    entries = read_collection(collection(tmp_path, **dict.fromkeys("abcdefgh", 1)))
     chosen = sample_of(entries, 3, 0)
     assert len(chosen) == 3
     assert chosen == sample_of(entries, 3, 0)
@@ -119,7 +119,7 @@ def test_a_sample_is_drawn_and_the_same_again(tmp_path):
 @pytest.mark.slow
 def test_some_bugs_of_the_collection_can_be_checked_here():
     folder = ROOT / "findings"
-    chosen = sample_of(read_entries(folder), 4, 1)
+    chosen = sample_of(read_collection(folder), 4, 1)
     assert len(chosen) == 4
     for entry, ran in check_all(folder, chosen):
         assert word_of(entry, ran) in (LIVES, GONE), entry.name
@@ -187,7 +187,7 @@ def test_what_is_not_asked_again_stays_and_what_is_asked_is_replaced(project):
     entry = finding(project, elsewhere={"jax@0.0": "has it", "jax@0.2": "has it"})
     (noted,) = note_elsewhere(project / "findings", [entry], ["jax@0.2"])
     assert noted.elsewhere == {"jax@0.0": "has it", "jax@0.2": "has it not"}
-    (read,) = read_entries(project / "findings")
+    (read,) = read_collection(project / "findings")
     assert read.elsewhere == noted.elsewhere
 
 
@@ -227,6 +227,6 @@ def test_real_versions_of_keras_say_what_the_index_says(monkeypatch):
     versions = ["keras@3.12", "keras@3.14"]
     for name in versions:
         make_or_skip(name)
-    entry = read_entry(ROOT / "findings", "keras-attention-fails-3351b7")
+    entry = read_collected_finding(ROOT / "findings", "keras-attention-fails-3351b7")
     found = elsewhere(ROOT / "findings", entry, versions)
     assert [found[name] for name in versions] == ["has it not", "has it"]

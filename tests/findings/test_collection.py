@@ -15,7 +15,7 @@ from asterism.findings.campaign import folder_of_pieces
 from asterism.findings.checking import check_all, note_elsewhere
 from asterism.findings.collecting import Collected, add_by_hand, candidates_of, collect, unique_of
 from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
-from asterism.findings.entry import CollectedFinding, place_of, read_entries
+from asterism.findings.entry import CollectedFinding, place_of, read_collection
 from asterism.findings.gathering import note_links
 from asterism.findings.occurrences import (
     FindingOccurrence,
@@ -44,7 +44,7 @@ def test_what_has_the_cause_of_another_finding_gets_no_folder(tmp_path):
     collect([first, second, third], [], target, outcome)
     assert outcome.new == ["one", "three"]
     assert outcome.merged == 1
-    kept = {e.name: e for e in read_entries(target)}
+    kept = {e.name: e for e in read_collection(target)}
     assert kept["one"].also == (second.entry.signature,)
     assert kept["one"].models == 2
     assert sorted(path.name for path in (target / "three").iterdir()) == [
@@ -177,11 +177,11 @@ def test_facts_are_read_as_they_were_written(tmp_path):
     folder = tmp_path / given.name
     folder.mkdir()
     given.write(folder)
-    assert [e.to_json() for e in read_entries(tmp_path)] == [given.to_json()]
+    assert [e.to_json() for e in read_collection(tmp_path)] == [given.to_json()]
     text = (folder / "finding.yaml").read_text()
     (folder / "finding.yaml").write_text(text.replace("models: 1", "models: many"))
     with pytest.raises(UserError, match="models"):
-        read_entries(tmp_path)
+        read_collection(tmp_path)
 
 
 def told(kind, **given):
@@ -237,7 +237,7 @@ def test_findings_are_linked_to_the_issues_that_are_known(tmp_path):
         "| jax |": KnownIssue("https://there/issues/12", inputs="nan"),
     }
     note_links(tmp_path, {**known, "| three ": KnownIssue("https://there/3")})
-    links = {e.name: e.diagnosis.upstream for e in read_entries(tmp_path)}
+    links = {e.name: e.diagnosis.upstream for e in read_collection(tmp_path)}
     assert links == {name: (known["| jax |"].link,) * (name != "two") for name in links}
 
 
@@ -254,7 +254,7 @@ def test_what_a_person_told_gets_into_the_report_and_stays(tmp_path):
     found = candidate(tmp_path, told=told(WRONG, because="it is so"))
     found.entry.write(found.folder)
     for _ in range(2):
-        write_pages(tmp_path, read_entries(tmp_path), FACTS)
+        write_pages(tmp_path, read_collection(tmp_path), FACTS)
     assert (found.folder / "report.md").read_text().count("it is so") == 1
 
 
@@ -272,7 +272,7 @@ def test_a_script_that_shows_it_gets_a_folder(tmp_path):
     script.write_text(FAULTY.format(factor=2))
     collection = tmp_path / "findings"
     entry = add(script, collection, title="ones gives twos")
-    assert [e.name for e in read_entries(collection)] == [entry.name]
+    assert [e.name for e in read_collection(collection)] == [entry.name]
     assert entry.source == "hand"
     assert (collection / entry.name / "repro.py").read_text() == FAULTY.format(factor=2)
     assert entry.ran.output.split() == ["expected", "1", "actual", "2"]
@@ -314,7 +314,7 @@ def content(folder):
 
 
 def entries_out(collection):
-    for one in read_entries(collection):
+    for one in read_collection(collection):
         list(check_all(collection, [one]))
         list(note_elsewhere(collection, [one], []))
         write_pages(collection, [one], facts())

@@ -4,13 +4,13 @@ import pytest
 
 from asterism.findings.audit import unlike_audit
 from asterism.findings.diagnosis import TO_MEND, WRONG
-from asterism.findings.entry import read_entries
+from asterism.findings.entry import read_collection
 from asterism.findings.pages import index_page, report_of
 from libraries.small_runs import python
 from places import ROOT
 
 COLLECTION = ROOT / "findings"
-ENTRIES = read_entries(COLLECTION)
+ENTRIES = read_collection(COLLECTION)
 
 
 def gaps_of(said):

@@ -6,7 +6,7 @@ from onnx_texts import write_onnx
 
 TURNS = 2**62
 
-#: No image that a model is probed with at opening lies between these.
+#: No image that a model is tried on at opening lies between these.
 LIMITS = (0.5, 0.99)
 
 #: A Loop that adds zero again and again: endless where all of a batch lies between the limits.

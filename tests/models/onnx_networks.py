@@ -7,7 +7,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.models.tensor_models.feeding import FeedingParams
-from asterism.models.tensor_models.model import FileModel
+from asterism.models.tensor_models.model import FileModel, OpeningRequest
 from onnx_texts import write_onnx
 
 
@@ -92,4 +92,4 @@ def feeding(**changes):
 
 def opened(path, items, **changes):
     """A file that is tried with the items, which are images where they have four axes."""
-    return FileModel(path, feeding(**changes), items.ndim == 4, items)
+    return FileModel(path, OpeningRequest(feeding(**changes), items.ndim == 4, items))

@@ -20,6 +20,7 @@ from asterism.models.signatures.onnx import onnx_signature
 from asterism.models.signatures.signature import TensorSpec, growing_axis, matching_states
 from asterism.models.tensor_models import batching, isolated
 from asterism.models.tensor_models.isolated import IsolatedFileModel
+from asterism.models.tensor_models.model import OpeningRequest
 from onnx_texts import write_onnx
 
 RNG = np.random.default_rng(0)
@@ -115,17 +116,17 @@ def test_inputs_that_do_not_fit_are_one_line(tmp_path):
 def test_a_model_in_another_process_is_the_same(tmp_path):
     path = quantised(tmp_path / "q.onnx", WEIGHTS)
     here = opened(path, ROWS)
-    with IsolatedFileModel(path, feeding(), False, ROWS[:8]) as there:
+    with IsolatedFileModel(path, OpeningRequest(feeding(), False, ROWS[:8])) as there:
         assert np.array_equal(here.predict(ROWS), there.predict(ROWS))
         assert (there.classes, there.form.shapes, there.name) == (2, {"y": (2,)}, "q.onnx")
     with pytest.raises(UserError, match=r"q\.onnx failed"):
-        IsolatedFileModel(path, feeding(), False, np.zeros((2, 9), np.float32))
+        IsolatedFileModel(path, OpeningRequest(feeding(), False, np.zeros((2, 9), np.float32)))
 
 
 def test_what_is_sent_to_another_process_has_a_size(tmp_path, monkeypatch):
     path = quantised(tmp_path / "q.onnx", WEIGHTS)
     monkeypatch.setattr(isolated, "_AT_ONCE", 3 * (ROWS[0].nbytes + 4 * 2))
-    with IsolatedFileModel(path, feeding(), False, ROWS[:8]) as there:
+    with IsolatedFileModel(path, OpeningRequest(feeding(), False, ROWS[:8])) as there:
         asked, ask = [], there.ask
         monkeypatch.setattr(there, "ask", lambda a: asked.append(len(a[0])) or ask(a))
         assert np.array_equal(opened(path, ROWS).predict(ROWS), there.predict(ROWS))

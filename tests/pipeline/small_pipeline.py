@@ -1,5 +1,6 @@
 """Asterism's configuration over a pipeline whose stages take no time: for tests of what runs it."""
 
+import inspect
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from asterism.dvc_hydra.stage import Stage
 from asterism.sweep.plan import PlannedStage
 from marked import wait_until
 from sharing_workers import shared_folder
+from text_result import Text
 
 DVC_YAML = """\
 stages:
@@ -111,17 +113,7 @@ class Params(ParameterSection):
     seed: int
 
 
-class Text:
-    def __init__(self, text):
-        self.text = text
-
-    def save(self, folder):
-        (folder / "text").write_text(self.text)
-
-    @classmethod
-    def load(cls, folder):
-        return cls((folder / "text").read_text())
-
+CLASS_TEXT
 
 def compute(number, seed, _checkpoint):
     who = os.environ.get("SLURM_JOB_ID", "") + "-" + str(os.getpid())
@@ -144,7 +136,7 @@ def run(params):
     Path("artifacts").mkdir(exist_ok=True)
     Path("artifacts/long").write_text("".join(unit.text for unit in found))
     shared.finish()
-'''
+'''.replace("CLASS_TEXT", inspect.getsource(Text))
 
 
 @cache

@@ -276,7 +276,9 @@ class TestFormats:
 
     def test_the_lock_file_is_written_with_the_bytes_of_dvc(self, root):
         written = (root / "dvc.lock").read_bytes()
-        entries = {name: lockfile.read_entry(root, name) for name in lockfile.stage_names(root)}
+        entries = {
+            name: lockfile.read_locked_stage(root, name) for name in lockfile.stage_names(root)
+        }
         (root / "dvc.lock").unlink()
         for name, entry in entries.items():
             lockfile.set_entries(root, {name: entry})

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from small_pipeline import Project, asterism
 
-from asterism.core.messages.console import Progress, progress, read_share, reporting_to
+from asterism.core.messages.console import Progress, progress, read_share, report_progress_to
 from asterism.sweep.live_lines import (
     LiveLines,
     clock_text,
@@ -20,7 +20,7 @@ from asterism.sweep.live_lines import (
 
 
 def test_bars_leave_how_far_they_are(tmp_path):
-    with reporting_to(tmp_path / "share"):
+    with report_progress_to(tmp_path / "share"):
         bar = progress(total=4, label="training", unit="epoch")
         bar.mininterval = 0
         bar.update(1)

@@ -13,7 +13,7 @@ import onnx
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, naming
-from asterism.models.classifiers.classifier import FileClassifier, IsolatedClassifier, probe_images
+from asterism.models.classifiers.classifier import FileClassifier, IsolatedClassifier, trial_images
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.recurrent import open_rnn
@@ -25,13 +25,13 @@ UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
 def run_classifier(path: Path) -> object:
     model = FileClassifier(path, UNIT)
-    return model.predict(probe_images(model.input_shape)).shape
+    return model.predict(trial_images(model.input_shape)).shape
 
 
 def run_isolated(path: Path) -> object:
     """As the stages run a foreign file."""
     with IsolatedClassifier(path, UNIT) as model:
-        return model.predict(probe_images(model.input_shape)).shape
+        return model.predict(trial_images(model.input_shape)).shape
 
 
 def run_rnn(path: Path, isolated: bool = False) -> object:

@@ -22,7 +22,7 @@ from asterism.core.settings import machine
 from asterism.deepstellar.campaigns.population import Population
 from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.cache_files import fault_in_list
-from asterism.dvc_hydra.lockfile import dump_as_dvc, read_entry, stage_names
+from asterism.dvc_hydra.lockfile import dump_as_dvc, read_locked_stage, stage_names
 from asterism.report.base.pictures import svg_file
 from asterism.sweep.app import read_records
 from asterism.sweep.executors import Shards
@@ -84,7 +84,7 @@ def resources_files(place: Places) -> None:
 
 
 def read_lock(path: Path) -> object:
-    return [read_entry(path, name) for name in stage_names(path)[:3]]
+    return [read_locked_stage(path, name) for name in stage_names(path)[:3]]
 
 
 def lock_files(place: Places) -> None:

@@ -18,7 +18,7 @@ from small_model_files import FEEDING, FILE, answers, convolution, make, write_s
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import options_of
-from asterism.models.tensor_models.model import FileModel
+from asterism.models.tensor_models.model import FileModel, OpeningRequest
 from onnx_texts import write_onnx
 from places import ROOT
 
@@ -112,7 +112,7 @@ def test_litert_files_and_their_floats(tmp_path):
     items = RNG.normal(size=(20, 12, 4)).astype(np.float32)
     expected = model.predict(items, verbose=0).reshape(20, -1)
     path = make("litert", tmp_path / "a.h5", tmp_path / "int8.tflite", {"sizes": [12, 4]})
-    found = FileModel(path, FEEDING, False, items).predict(items)
+    found = FileModel(path, OpeningRequest(FEEDING, False, items)).predict(items)
     assert 0 < np.abs(found - expected).max() < 0.1
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -121,7 +121,7 @@ def test_litert_files_and_their_floats(tmp_path):
     converter.inference_input_type = converter.inference_output_type = tf.int8
     (tmp_path / "full.tflite").write_bytes(converter.convert())
     floats = make("litert_floats", tmp_path / "full.tflite", tmp_path / "floats.tflite")
-    found = FileModel(floats, FEEDING, False, items).predict(items)
+    found = FileModel(floats, OpeningRequest(FEEDING, False, items)).predict(items)
     assert 0 < np.abs(found - expected).max() < 0.1
 
 

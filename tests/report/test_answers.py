@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from scipy.stats import beta
 
-from asterism.report.base.section import Level, bounds, listed, of_share, points, quoted
+from asterism.report.base.section import Level, bound_share, listed, of_share, points, quoted
 from asterism.report.lanes.compressed import answer as compressed
 from asterism.report.lanes.importance import answer as importance
 from asterism.report.lanes.libraries import answer as libraries
@@ -38,43 +38,6 @@ def said(answer):
     """Everything that an answer says, in one text."""
     steps = [f"{step.text} {step.command}" for step in answer.steps]
     return "\n".join([answer.sentence, answer.certainty, *answer.unusual, *steps])
-
-
-@pytest.mark.parametrize(
-    ("change", "level"),
-    [
-        ({}, Level.GOOD),
-        ({"covered_states": 0.9, "covered_transitions": 0.8}, Level.GOOD),
-        ({"covered_states": 0.899}, Level.LOOK),
-        ({"covered_transitions": 0.799}, Level.LOOK),
-        ({"covered_states": 0.5}, Level.LOOK),
-        ({"covered_states": 0.499}, Level.ACT),
-    ],
-)
-def test_how_well_tests_exercise_the_network(change, level):
-    results = replace(RECURRENT, **change)
-    answer = stateful.answer(results)
-    assert answer.level is level
-    for share in (results.covered_states, results.covered_transitions):
-        assert f"{share:.1%}" in answer.sentence
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"test_accuracy": 0.93}, "93.0%"),
-        ({"variance": 0.49}, "49.0%"),
-        ({"variance": 0.49}, "asterism sweep abstraction.k=3,5,8"),
-        ({"same_mutants": True}, "-S fuzz.mutants="),
-        ({"campaigns": (*RECURRENT.campaigns[:2], UNGUIDED)}, "31 groups of crashes"),
-        ({"broken_seeds": 0}, "No campaign"),
-        ({"broken_seeds": 5}, "withstand"),
-        ({"covered_transitions": 0.83}, "artifacts/fuzz/k_step/queue.npz"),
-    ],
-)
-def test_what_is_unusual_of_a_network_is_said_only_then(change, words):
-    assert words not in said(stateful.answer(RECURRENT))
-    assert words in said(stateful.answer(replace(RECURRENT, **change)))
 
 
 def test_a_network_without_campaigns_is_answered_for():
@@ -109,25 +72,8 @@ FEW = {"deviating": 3, "agreement": 0.99}  # of 300
 UNMEASURED = dict.fromkeys(("deviating", "agreement", "accuracy", "original_accuracy"))
 
 
-@pytest.mark.parametrize(
-    ("change", "level", "words"),
-    [
-        ({}, Level.GOOD, "alike"),
-        (FEW, Level.LOOK, "1.0%"),
-        ({"triggered": 1}, Level.LOOK, "small changes"),
-        ({"deviating": 6, "agreement": 0.98}, Level.LOOK, "2.0%"),
-        ({"deviating": 7, "agreement": 1 - 7 / 300}, Level.LOOK, "“small”: 2.3%"),
-        ({"deviating": 12, "agreement": 0.96}, Level.ACT, "“small”: 4.0%"),
-        ({**FEW, "accuracy": 0.955}, Level.ACT, "-1.5 points"),
-        ({**FEW, "accuracy": 0.9601}, Level.LOOK, "1.0%"),
-        (UNMEASURED, Level.GOOD, "not measured"),
-        ({**UNMEASURED, "triggered": 2}, Level.LOOK, "not measured"),
-    ],
-)
-def test_whether_compressed_models_differ(change, level, words):
-    answer = compressed.answer_difference([replace(PAIR, **change)])
-    assert answer.level is level and words in answer.sentence
-    assert bool(answer.steps) == (level is not Level.GOOD)
+def answer_pair(pair):
+    return compressed.answer_difference([pair])
 
 
 def test_pairs_are_answered_for_together():
@@ -142,24 +88,6 @@ def test_pairs_are_answered_for_together():
     )
     assert accuracy.value == "-7.0 to +0.0"
     assert (triggered.value, triggered.certainty) == ("22.5%", of_share(9, 40, "seed"))
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"size": 0.96}, "96.0% of its original's, 30.0% deflated"),
-        ({"size": 0.96, "deflated_size": None}, "96.0% of its original's."),
-        ({"unfinished": 2}, "2 seeds"),
-        ({"accuracy": 0.98}, "More accurate"),
-        ({"chance": 0.05}, "fewer queries"),
-        ({"deviating": 7, "agreement": 1 - 7 / 300}, "interval"),
-    ],
-)
-def test_what_is_unusual_of_a_pair_is_said_only_then(change, words):
-    clear = {"deviating": 30, "agreement": 0.9}
-    for others in ({}, clear):
-        assert words not in said(compressed.answer_difference([replace(PAIR, **others)]))
-    assert words in said(compressed.answer_difference([replace(PAIR, **change)]))
 
 
 def test_the_number_of_test_images_follows_from_those_that_deviate():
@@ -219,34 +147,6 @@ IMPORTANCE = importance.ImportanceResults(
 )
 
 
-@pytest.mark.parametrize(
-    ("covered", "level"),
-    [(0.9, Level.GOOD), (0.899, Level.LOOK), (0.3, Level.LOOK), (0.299, Level.ACT)],
-)
-def test_whether_tests_exercise_what_matters(covered, level):
-    answer = importance.answer(replace(IMPORTANCE, covered=covered))
-    assert answer.level is level
-    assert f"{covered:.1%} of the 64 combinations" in answer.sentence
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"added": (added(),)}, "No inputs that were added"),
-        ({"added": (added(above=True), added("BIM"))}, "Of 2 kinds of added inputs only FGSM"),
-        ({"added": (added(rounded=0.74),)}, "74.0%"),
-        ({"added": (added(inputs=9),)}, "FGSM: 9 inputs"),
-        ({"spread": None}, "spread is unknown"),
-        ({"subset": 30}, "30 inputs"),
-        ({"subset": 30, "files": "idc_6"}, "idc_6/smallest_subset.npz"),
-        ({"covered": 0.5, "added": ()}, "Add natural inputs"),
-    ],
-)
-def test_what_is_unusual_of_coverage_is_said_only_then(change, words):
-    assert words not in said(importance.answer(IMPORTANCE))
-    assert words in said(importance.answer(replace(IMPORTANCE, **change)))
-
-
 def test_inputs_that_would_add_nothing_are_not_advised():
     some = replace(IMPORTANCE, covered=0.5, all_covered=0.75, added=())
     assert "75.0%" in said(importance.answer(some))
@@ -282,10 +182,39 @@ LIBRARIES = libraries.LibraryResults(
 )
 FOUND = {"problems": 3, "confirmed": 3, "affected": 5, "libraries": ("jax", "litert")}
 
-
-@pytest.mark.parametrize(
-    ("change", "level", "words"),
-    [
+#: By what answers: the usual results, and changes of them with the level and the words that follow.
+LEVELS = {
+    stateful.answer: (
+        RECURRENT,
+        ({}, Level.GOOD, "95.0%", "85.0%"),
+        ({"covered_states": 0.9, "covered_transitions": 0.8}, Level.GOOD, "90.0%", "80.0%"),
+        ({"covered_states": 0.899}, Level.LOOK, "89.9%", "85.0%"),
+        ({"covered_transitions": 0.799}, Level.LOOK, "95.0%", "79.9%"),
+        ({"covered_states": 0.5}, Level.LOOK, "50.0%", "85.0%"),
+        ({"covered_states": 0.499}, Level.ACT, "49.9%", "85.0%"),
+    ),
+    answer_pair: (
+        PAIR,
+        ({}, Level.GOOD, "alike"),
+        (FEW, Level.LOOK, "1.0%"),
+        ({"triggered": 1}, Level.LOOK, "small changes"),
+        ({"deviating": 6, "agreement": 0.98}, Level.LOOK, "2.0%"),
+        ({"deviating": 7, "agreement": 1 - 7 / 300}, Level.LOOK, "“small”: 2.3%"),
+        ({"deviating": 12, "agreement": 0.96}, Level.ACT, "“small”: 4.0%"),
+        ({**FEW, "accuracy": 0.955}, Level.ACT, "-1.5 points"),
+        ({**FEW, "accuracy": 0.9601}, Level.LOOK, "1.0%"),
+        (UNMEASURED, Level.GOOD, "not measured"),
+        ({**UNMEASURED, "triggered": 2}, Level.LOOK, "not measured"),
+    ),
+    importance.answer: (
+        IMPORTANCE,
+        ({"covered": 0.9}, Level.GOOD, "90.0% of the 64 combinations"),
+        ({"covered": 0.899}, Level.LOOK, "89.9% of the 64 combinations"),
+        ({"covered": 0.3}, Level.LOOK, "30.0% of the 64 combinations"),
+        ({"covered": 0.299}, Level.ACT, "29.9% of the 64 combinations"),
+    ),
+    libraries.answer: (
+        LIBRARIES,
         ({}, Level.GOOD, "100 models"),
         ({"executed": 0}, Level.LOOK, "Not shown"),
         ({"unresolved": 1}, Level.LOOK, "Not shown"),
@@ -293,16 +222,43 @@ FOUND = {"problems": 3, "confirmed": 3, "affected": 5, "libraries": ("jax", "lit
         (FOUND, Level.ACT, "3 different problems in jax and litert"),
         ({**FOUND, "known": 2}, Level.ACT, "2 of them known"),
         ({**FOUND, "known": 3}, Level.LOOK, "3 of them known"),
-    ],
-)
-def test_whether_libraries_compute_the_same(change, level, words):
-    answer = libraries.answer(replace(LIBRARIES, **change))
-    assert answer.level is level and words in answer.sentence
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+    ),
+}
+#: The same with what is said only of changed results.
+UNUSUAL = {
+    stateful.answer: (
+        RECURRENT,
+        ({"test_accuracy": 0.93}, "93.0%"),
+        ({"variance": 0.49}, "49.0%"),
+        ({"variance": 0.49}, "asterism sweep abstraction.k=3,5,8"),
+        ({"same_mutants": True}, "-S fuzz.mutants="),
+        ({"campaigns": (*RECURRENT.campaigns[:2], UNGUIDED)}, "31 groups of crashes"),
+        ({"broken_seeds": 0}, "No campaign"),
+        ({"broken_seeds": 5}, "withstand"),
+        ({"covered_transitions": 0.83}, "artifacts/fuzz/k_step/queue.npz"),
+    ),
+    answer_pair: (
+        PAIR,
+        ({"size": 0.96}, "96.0% of its original's, 30.0% deflated"),
+        ({"size": 0.96, "deflated_size": None}, "96.0% of its original's."),
+        ({"unfinished": 2}, "2 seeds"),
+        ({"accuracy": 0.98}, "More accurate"),
+        ({"chance": 0.05}, "fewer queries"),
+        ({"deviating": 7, "agreement": 1 - 7 / 300}, "interval"),
+    ),
+    importance.answer: (
+        IMPORTANCE,
+        ({"added": (added(),)}, "No inputs that were added"),
+        ({"added": (added(above=True), added("BIM"))}, "Of 2 kinds of added inputs only FGSM"),
+        ({"added": (added(rounded=0.74),)}, "74.0%"),
+        ({"added": (added(inputs=9),)}, "FGSM: 9 inputs"),
+        ({"spread": None}, "spread is unknown"),
+        ({"subset": 30}, "30 inputs"),
+        ({"subset": 30, "files": "idc_6"}, "idc_6/smallest_subset.npz"),
+        ({"covered": 0.5, "added": ()}, "Add natural inputs"),
+    ),
+    libraries.answer: (
+        LIBRARIES,
         ({"left": 14}, "the limit triage.max_unique"),
         ({"left": 14, "left_by_time": 14}, "the limit triage.minutes"),
         ({"left": 14, "left_by_time": 14}, "dvc repro -s --force triage_findings"),
@@ -314,11 +270,36 @@ def test_whether_libraries_compute_the_same(change, level, words):
         ({**FOUND, "confirmed": 1}, "2 problems"),
         (FOUND, "artifacts/triage_findings/FINDING/report.md"),
         ({"executed": 49}, "dvc exp run -S generate.executed=100"),
-    ],
-)
-def test_what_is_unusual_of_libraries_is_said_only_then(change, words):
-    assert words not in said(libraries.answer(LIBRARIES))
-    assert words in said(libraries.answer(replace(LIBRARIES, **change)))
+    ),
+}
+
+
+def cases(by_answer):
+    """A case for each change: what answers, the usual results, the change, and what follows."""
+    return [
+        (answer, usual, change, follows)
+        for answer, (usual, *rows) in by_answer.items()
+        for change, *follows in rows
+    ]
+
+
+@pytest.mark.parametrize(("answer", "usual", "change", "follows"), cases(LEVELS))
+def test_the_level_and_what_the_sentence_says_follow_from_the_results(
+    answer, usual, change, follows
+):
+    found, (level, *words) = answer(replace(usual, **change)), follows
+    assert found.level is level and all(word in found.sentence for word in words)
+    if answer is answer_pair:
+        assert bool(found.steps) == (level is not Level.GOOD)
+
+
+@pytest.mark.parametrize(("answer", "usual", "change", "follows"), cases(UNUSUAL))
+def test_what_is_unusual_is_said_only_then(answer, usual, change, follows):
+    (words,) = follows
+    assert words not in said(answer(usual))
+    assert words in said(answer(replace(usual, **change)))
+    if answer is answer_pair:
+        assert words not in said(answer(replace(PAIR, deviating=30, agreement=0.9)))
 
 
 def test_figures_of_libraries():
@@ -332,11 +313,11 @@ def test_figures_of_libraries():
 def test_intervals_are_those_of_clopper_and_pearson(count, total):
     low = beta.ppf(0.025, count, total - count + 1) if count else 0
     high = beta.ppf(0.975, count + 1, total - count) if count < total else 1
-    assert bounds(count, total) == pytest.approx((low, high))
+    assert bound_share(count, total) == pytest.approx((low, high))
 
 
 def test_words_of_certainty():
-    assert bounds(0, 0) == bounds(3, 2) == bounds(-1, 2) == (0, 1)
+    assert bound_share(0, 0) == bound_share(3, 2) == bound_share(-1, 2) == (0, 1)
     assert of_share(353, 360, "input") == "96.0% to 99.2%, 360 inputs"
     assert of_share(0, 0, "seed") == "0.0% to 100.0%, 0 seeds"
     assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]

@@ -25,12 +25,6 @@ from asterism.reproduction.claims import (
 from asterism.reproduction.experiments import Experiment, read_experiments
 from asterism.reproduction.page import comparison_page
 from asterism.reproduction.records import largest_runs, mark_inadmissible, read_all_runs, write_run
-from asterism.reproduction.rules import (
-    NOT_COMPARABLE,
-    NOT_DECIDED,
-    NOT_REPRODUCED,
-    REPRODUCED,
-)
 from asterism.reproduction.tables import fill_table
 from places import ROOT
 
@@ -106,24 +100,24 @@ def test_the_papers_figures_are_those_of_their_tables():
 
 
 def test_a_claim_is_judged_by_its_runs():
-    assert judge_claim(CLAIM, {"one": run(**{"a:x": 1.0})}).word == REPRODUCED
+    assert judge_claim(CLAIM, {"one": run(**{"a:x": 1.0})}).outcome == "reproduced"
     for runs, reason in (
         ({}, "no run yet of one"),
         ({"one": run(scale="smoke", **{"a:x": 1.0})}, "only a smoke run of one, on other data"),
         ({"one": run(**{"a:y": 1.0})}, "the runs did not measure it"),
     ):
         verdict = judge_claim(CLAIM, runs)
-        assert (verdict.word, verdict.reason) == (NOT_COMPARABLE, reason)
+        assert (verdict.outcome, verdict.reason) == ("not comparable", reason)
 
 
 def test_that_no_trial_failed_decides_only_where_the_papers_share_makes_it_improbable():
     facts = {"paper": 99.5, "trials": "a:n", "rule": "close"}
     facts["options"] = {"within": 0.001, "partly": 0.01, "no_effect": 100}
     claim = Claim.model_validate(CLAIM.model_dump() | facts)
-    for trials, word in ((100, NOT_DECIDED), (300, NOT_REPRODUCED)):  # 0.995 to 300 and to 900
+    for trials, word in ((100, "not decided"), (300, "not reproduced")):  # 0.995 to 300 and to 900
         verdict = judge_claim(claim, {"one": run(**{"a:x": 1.0, "a:n": trials})})
-        assert (verdict.word, "none of 300 fails" in verdict.reason) == (word, trials == 100)
-    assert judge_claim(claim, {"one": run(**{"a:x": 0.995, "a:n": 100})}).word == REPRODUCED
+        assert (verdict.outcome, "none of 300 fails" in verdict.reason) == (word, trials == 100)
+    assert judge_claim(claim, {"one": run(**{"a:x": 0.995, "a:n": 100})}).outcome == "reproduced"
 
 
 def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_path):
@@ -141,12 +135,12 @@ def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_pa
         [replace(run(), points=points)], {"one": Experiment("one", settings)}
     )
     assert [point.status == "finished" for point in kept.finished] == [True, True]
-    assert judge_claim(CLAIM, {"one": kept}).word == REPRODUCED
+    assert judge_claim(CLAIM, {"one": kept}).outcome == "reproduced"
     small = CLAIM.model_copy(
         update={"runs": [CLAIM.runs[0].model_copy(update={"where": {"net": "b"}})]}
     )
     verdict = judge_claim(small, {"one": kept})
-    assert verdict.word == NOT_COMPARABLE
+    assert verdict.outcome == "not comparable"
     assert "right is 0.2" in verdict.reason and "0.86" in verdict.reason
     (tmp_path / "table.csv").write_text("net,found\nbig,4\nsmall,5\n")
     assert fill_table(TABLE, {"one": kept}, tmp_path)[0].runs == ()
@@ -158,7 +152,7 @@ def test_what_is_not_reproduced_has_a_cause(monkeypatch):
     claims = read_claims()
     claims.pop(RELEASED_TOOLS)
     for claim in (claim for own in claims.values() for claim in own):
-        if judge_claim(claim, runs).word not in (REPRODUCED, NOT_COMPARABLE):
+        if judge_claim(claim, runs).outcome not in ("reproduced", "not comparable"):
             assert claim.cause and claim.why, claim.id
 
 

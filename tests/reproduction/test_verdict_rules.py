@@ -9,16 +9,7 @@ from recorded_runs import recorded_point, recorded_run
 from asterism.core.parameters.construction import configure
 from asterism.reproduction.claims import read_claims
 from asterism.reproduction.quantities import Quantity, estimate
-from asterism.reproduction.rules import (
-    NOT_COMPARABLE,
-    NOT_DECIDED,
-    NOT_REPRODUCED,
-    PARTLY,
-    REPRODUCED,
-    RULES,
-    VERDICTS,
-    four_digits,
-)
+from asterism.reproduction.rules import RULES, Outcome, four_digits
 from places import ROOT
 
 #: The quantile 0.975 of Student's t, by the degrees of freedom, from a printed table.
@@ -82,46 +73,46 @@ SIZE, MEANS = {"bound": 0.9}, {"bound": 0.9, "averaged": True}
 RISING, WILD = [1, 2, 3, 4, 5], [3, 1, 4, 1, 5]
 LONG, ROUGH = [1, 2, 3, 4, 5, 6, 7, 8], [1, 3, 2, 5, 3, 7, 5, 6]
 CASES = [
-    ("close", EXACT, 10, [10.5], [], REPRODUCED),
-    ("close", EXACT, 10, [12.0], [], PARTLY),
-    ("close", EXACT, -0.9, [-0.95], [], REPRODUCED),
-    ("close", CLOSE, 10, [10.5], [], NOT_DECIDED),  # one run of something that is drawn
-    ("close", CLOSE, 10, [10.5, 10.4, 10.6], [], REPRODUCED),
-    ("close", CLOSE, 10, [9.0, 12.0, 15.0], [], NOT_DECIDED),  # the interval is wide
-    ("close", CLOSE, 10, [40.0, 50.0, 60.0], [], NOT_REPRODUCED),  # wide, but far from 10
-    ("close", CLOSE, 10, [10.0, 11.5, 13.0], [], PARTLY),  # that it holds 10 is no reproduction
-    ("close", CLOSE, 10, [12.0, 12.1, 11.9], [], PARTLY),
-    ("close", CLOSE, 10, [20.0, 20.1, 19.9], [], NOT_REPRODUCED),
-    ("close", CLOSE, 10, [14.0, 16.0, 18.0], [], NOT_DECIDED),  # part of it is near enough
-    ("close", CLOSE, None, [1.0], [], NOT_COMPARABLE),
-    ("close", EFFECT, 1.07, [1.06, 1.07, 1.08], [], REPRODUCED),
-    ("close", EFFECT, 1.07, [0.95, 1.07, 1.19], [], NOT_DECIDED),  # it holds 1, no effect
-    ("close", EFFECT, 1.07, [0.99, 1.0, 1.01], [], NOT_REPRODUCED),  # and 1.07 lies beyond it
-    ("close", EFFECT, 6.7, [0.9, 1.0, 1.1], [], NOT_REPRODUCED),
-    ("at_least", LEAST, 100, [100, 100], [], REPRODUCED),
-    ("at_least", LEAST, 100, [99.5, 99.6], [], NOT_DECIDED),
-    ("at_least", LEAST, 100, [99.5, 99.5], [], PARTLY),
-    ("at_least", LEAST, 100, [90, 90.5], [], NOT_REPRODUCED),
-    ("at_least", LEAST, 100, [100], [], NOT_DECIDED),
-    ("at_least", LEAST | {"exact": True}, 100, [100], [], REPRODUCED),
-    ("smaller", ALPHA, None, RISING, [2, 4, 6, 8, 10], REPRODUCED),
-    ("smaller", ALPHA, None, [2, 4, 6, 8, 10], RISING, NOT_REPRODUCED),
-    ("smaller", ALPHA, None, [1, 2], [2, 4], NOT_DECIDED),
-    ("smaller", ALPHA, None, [2, 4], [1, 2], NOT_DECIDED),
-    ("smaller", ALPHA, None, [2, 4], [2, 4], NOT_REPRODUCED),
-    ("falls_with", SIZE, None, RISING[::-1], RISING, REPRODUCED),
-    ("falls_with", SIZE, None, ROUGH[::-1], LONG, PARTLY),
-    ("falls_with", SIZE, None, RISING, RISING, NOT_REPRODUCED),
-    ("falls_with", SIZE, None, WILD, RISING, NOT_DECIDED),
-    ("rises_with", SIZE, None, RISING, RISING, REPRODUCED),
-    ("rises_with", SIZE, None, ROUGH, LONG, PARTLY),
-    ("rises_with", SIZE, None, RISING[::-1], RISING, NOT_REPRODUCED),
-    ("rises_with", SIZE, None, WILD, RISING, NOT_DECIDED),
-    ("rises_with", SIZE, None, RISING[:4], RISING[:4], NOT_DECIDED),  # four points are too few
-    ("rises_with", SIZE, None, LONG, [0, 0, 0, 0, 0, 0, 1, 2], NOT_DECIDED),  # two points decide
-    ("rises_with", MEANS, None, [0, 2, *RISING[1:]], [1, 1, *RISING[1:]], REPRODUCED),
-    ("rises_with", MEANS, None, RISING, [1, 1, 2, 3, 4], NOT_DECIDED),  # four places
-    ("falls_with", SIZE, None, [1, 1, 1, 1, 1], RISING, NOT_COMPARABLE),
+    ("close", EXACT, 10, [10.5], [], "reproduced"),
+    ("close", EXACT, 10, [12.0], [], "partly"),
+    ("close", EXACT, -0.9, [-0.95], [], "reproduced"),
+    ("close", CLOSE, 10, [10.5], [], "not decided"),  # one run of something that is drawn
+    ("close", CLOSE, 10, [10.5, 10.4, 10.6], [], "reproduced"),
+    ("close", CLOSE, 10, [9.0, 12.0, 15.0], [], "not decided"),  # the interval is wide
+    ("close", CLOSE, 10, [40.0, 50.0, 60.0], [], "not reproduced"),  # wide, but far from 10
+    ("close", CLOSE, 10, [10.0, 11.5, 13.0], [], "partly"),  # that it holds 10 is no reproduction
+    ("close", CLOSE, 10, [12.0, 12.1, 11.9], [], "partly"),
+    ("close", CLOSE, 10, [20.0, 20.1, 19.9], [], "not reproduced"),
+    ("close", CLOSE, 10, [14.0, 16.0, 18.0], [], "not decided"),  # part of it is near enough
+    ("close", CLOSE, None, [1.0], [], "not comparable"),
+    ("close", EFFECT, 1.07, [1.06, 1.07, 1.08], [], "reproduced"),
+    ("close", EFFECT, 1.07, [0.95, 1.07, 1.19], [], "not decided"),  # it holds 1, no effect
+    ("close", EFFECT, 1.07, [0.99, 1.0, 1.01], [], "not reproduced"),  # and 1.07 lies beyond it
+    ("close", EFFECT, 6.7, [0.9, 1.0, 1.1], [], "not reproduced"),
+    ("at_least", LEAST, 100, [100, 100], [], "reproduced"),
+    ("at_least", LEAST, 100, [99.5, 99.6], [], "not decided"),
+    ("at_least", LEAST, 100, [99.5, 99.5], [], "partly"),
+    ("at_least", LEAST, 100, [90, 90.5], [], "not reproduced"),
+    ("at_least", LEAST, 100, [100], [], "not decided"),
+    ("at_least", LEAST | {"exact": True}, 100, [100], [], "reproduced"),
+    ("smaller", ALPHA, None, RISING, [2, 4, 6, 8, 10], "reproduced"),
+    ("smaller", ALPHA, None, [2, 4, 6, 8, 10], RISING, "not reproduced"),
+    ("smaller", ALPHA, None, [1, 2], [2, 4], "not decided"),
+    ("smaller", ALPHA, None, [2, 4], [1, 2], "not decided"),
+    ("smaller", ALPHA, None, [2, 4], [2, 4], "not reproduced"),
+    ("falls_with", SIZE, None, RISING[::-1], RISING, "reproduced"),
+    ("falls_with", SIZE, None, ROUGH[::-1], LONG, "partly"),
+    ("falls_with", SIZE, None, RISING, RISING, "not reproduced"),
+    ("falls_with", SIZE, None, WILD, RISING, "not decided"),
+    ("rises_with", SIZE, None, RISING, RISING, "reproduced"),
+    ("rises_with", SIZE, None, ROUGH, LONG, "partly"),
+    ("rises_with", SIZE, None, RISING[::-1], RISING, "not reproduced"),
+    ("rises_with", SIZE, None, WILD, RISING, "not decided"),
+    ("rises_with", SIZE, None, RISING[:4], RISING[:4], "not decided"),  # four points are too few
+    ("rises_with", SIZE, None, LONG, [0, 0, 0, 0, 0, 0, 1, 2], "not decided"),  # two points decide
+    ("rises_with", MEANS, None, [0, 2, *RISING[1:]], [1, 1, *RISING[1:]], "reproduced"),
+    ("rises_with", MEANS, None, RISING, [1, 1, 2, 3, 4], "not decided"),  # four places
+    ("falls_with", SIZE, None, [1, 1, 1, 1, 1], RISING, "not comparable"),
 ]
 
 
@@ -129,7 +120,7 @@ CASES = [
 def test_a_rule_gives_its_verdict_with_a_reason(rule, options, paper, sample, other, word):
     judged_by = configure(RULES, rule, options)
     verdict = judged_by.judge(paper, sample, other)
-    assert verdict.word == word
+    assert verdict.outcome == word
     assert verdict.reason
     assert judged_by.takes_two == bool(other)
     assert judged_by.words().startswith("reproduced where")
@@ -145,10 +136,10 @@ def test_a_rule_that_claims_use_gives_one_verdict_whatever_the_order_of_the_runs
         sample = [0.2, 5.0, 40.0, 99.0, 100.0]
         other = [0.1, 9.0, 30.0, 120.0, 50.0] if kind.takes_two else []
         verdict = kind.judge(claim.paper, sample, other)
-        assert verdict.word in VERDICTS
+        assert verdict.outcome in Outcome
         assert verdict.reason and "\n" not in verdict.reason
         turned = kind.judge(claim.paper, sample[::-1], other[::-1])
-        assert turned.word == verdict.word
+        assert turned.outcome == verdict.outcome
 
 
 def test_numbers_have_four_digits():

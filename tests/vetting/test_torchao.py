@@ -12,7 +12,7 @@ from torch_programs import FEW, exported, saved, train
 from asterism.api.vetting import vet
 from asterism.compression.methods.torch_modules import quantised_graph
 from asterism.core.messages.errors import UserError
-from asterism.models.foreign.torch_operators import import_quietly, only_computes
+from asterism.models.foreign.torch_operators import import_quietly
 from asterism.models.runtimes.formats.torch_export import open_program, save_program
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
@@ -117,21 +117,6 @@ def test_a_file_of_a_graph_gives_the_same(dynamic, digits, tmp_path):
     (found,) = open_runtime(path).run({"pictures": rows[:9].numpy()}).values()
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     assert read_signature(path).quantised > 5
-
-
-@pytest.mark.parametrize(
-    ("name", "taken"),
-    [
-        ("quantize_affine.default", True),
-        ("dequantize_affine.default", True),
-        ("choose_qparams_affine.default", True),
-        ("da8w4_linear_cpu.default", False),
-        ("swizzle_mm.default", False),
-        ("qscaled_dot_product.default", False),
-    ],
-)
-def test_of_its_operators_what_converts_numbers_is_taken(name, taken):
-    assert only_computes(f"torch.ops.torchao.{name}") == taken
 
 
 def roughened(net):

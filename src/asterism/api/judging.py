@@ -204,20 +204,15 @@ def _parted(
     if not params.attack.names:
         every = np.arange(len(tests.items))
         return Split(every, every[:0]), {}
-    from asterism.attacks.augmenting import make_augmentations
-    from asterism.attacks.estimator import PixelEstimator
+    from asterism.attacks.augmenting import augment_tests
 
     if tests.labels is None:
         raise UserError(
             "attacks start from inputs that the model classifies correctly: give test_labels"
         )
     judged.require(tests.items)
-    split = Split.draw(len(tests.items), params.attack.base_share, params.seed)
-    estimator = PixelEstimator(judged.on_pixels())
-    added = make_augmentations(
-        estimator, tests.items, tests.labels, split, params.attack, params.seed
-    )
-    return split, added
+    network = judged.on_pixels()
+    return augment_tests(network, tests.items, tests.labels, params.attack, params.seed)
 
 
 def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams) -> JudgedModel:

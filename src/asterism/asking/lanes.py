@@ -13,6 +13,11 @@ from asterism.models.signatures.signature import Signature, kind_of_inputs
 
 #: What lanes do that judge test sets.
 IMPORTANCE, RECURRENT = "importance-driven coverage", "fuzz a recurrent network"
+#: What the lane does that generates models from a given one.
+_SEED = "seed for testing libraries"
+
+#: The formats of model files, for what does not read all of them.
+FORMATS_OF = {IMPORTANCE: ("keras",), RECURRENT: ("keras", "onnx"), _SEED: ("keras",)}
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ def uses(path: Path, signature: Signature, packed: bool = False, fault: str = ""
         "search a pair of image classifiers": _pair,
         IMPORTANCE: _importance,
         RECURRENT: _recurrent,
-        "seed for testing libraries": _libraries,
+        _SEED: _libraries,
     }
     if fault:
         return [LaneUse(lane, False, fault) for lane in lanes]
@@ -72,7 +77,7 @@ def _pair(path: Path, signature: Signature) -> tuple[bool, str]:
 
 
 def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
-    if signature.format != "keras":
+    if signature.format not in FORMATS_OF[IMPORTANCE]:
         return False, "relevance needs the layers of a Keras file (.keras, .h5)"
     reason = _no_image_classifier(signature)
     if reason:
@@ -81,7 +86,7 @@ def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
 
 
 def _recurrent(path: Path, signature: Signature) -> tuple[bool, str]:
-    if signature.format not in ("keras", "onnx"):
+    if signature.format not in FORMATS_OF[RECURRENT]:
         return False, "states are read from Keras and ONNX files only"
     axes = [len(spec.shape) for spec in signature.inputs]
     if axes not in ([2], [3]):
@@ -95,7 +100,7 @@ def _recurrent(path: Path, signature: Signature) -> tuple[bool, str]:
 
 
 def _libraries(path: Path, signature: Signature) -> tuple[bool, str]:
-    if signature.format != "keras":
+    if signature.format not in FORMATS_OF[_SEED]:
         return False, "seeds are rebuilt from the layers of a Keras file (.keras, .h5)"
     free = {
         spec.name: ",".join("SIZE" if size is None else str(size) for size in spec.shape[1:])

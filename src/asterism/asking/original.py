@@ -16,6 +16,7 @@ from asterism.dflare.comparisons import LOST
 from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import FeedingParams
+from asterism.models.tensor_models.model import OpeningRequest
 from asterism.models.tensor_models.subjects import OpenModel, Subject
 from asterism.vetting.opening import draw_inputs
 
@@ -86,7 +87,7 @@ class OriginalProbe:
         }
         self._pictures = inputs.kind == "images"
         few = max(_FEWEST, min(16, _VALUES // inputs.items[0].size))
-        self._subject, self._probes = subject, inputs.items[:few]
+        self._subject, self._trial_items = subject, inputs.items[:few]
         self._asked = feeding.model_copy(update=plain)
         self._model = self._open(feeding)
         self._inputs = draw_inputs(inputs, max(_FEWEST, _NUMBERS // max(1, self._model.classes)), 0)
@@ -99,8 +100,8 @@ class OriginalProbe:
 
     def _open(self, feeding: FeedingParams) -> OpenModel:
         self._tried_with = feeding
-        probes = self._as_taken(self._probes, feeding)
-        return self._subject.open(self._asked, self._pictures, probes)
+        items = self._as_taken(self._trial_items, feeding)
+        return self._subject.open(OpeningRequest(self._asked, self._pictures, items))
 
     def __enter__(self) -> Self:
         return self
@@ -149,7 +150,7 @@ class OriginalProbe:
 
     def _require_repeated(self, answers: NDArray[np.float32], feeding: FeedingParams) -> None:
         """Reject a model that answers the same inputs otherwise when it is asked again."""
-        few = min(len(self._probes), len(answers))
+        few = min(len(self._trial_items), len(answers))
         again = self._model.predict(self._as_taken(self._inputs.items[:few], feeding))
         if not np.allclose(answers[:few], again, rtol=_SAME, atol=_SAME, equal_nan=True):
             raise UserError(

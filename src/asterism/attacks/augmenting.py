@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import AttackSeeds, Floats, Ints, build_attacks
+from asterism.attacks.attack import AttackSeeds, Floats, Ints, PixelNetwork, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.params import AttackParams
@@ -18,6 +18,25 @@ from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
 from asterism.models.keras_models.probabilities import notes_on_scores
+
+
+def augment_tests(
+    network: PixelNetwork, images: NDArray[np.uint8], labels: Ints, params: AttackParams, seed: int
+) -> tuple[Split, dict[str, AugmentationSet]]:
+    """Part test inputs into the test set and others, and make augmentations of the test set.
+
+    Args:
+        network: the classifier.
+        images: all test images, uint8 ``(N, H, W, C)``.
+        labels: their classes, ``(N,)``.
+        params: see :func:`make_augmentations`.
+        seed: root of the random streams.
+
+    Raises:
+        UserError: as :meth:`.Split.draw` and :func:`make_augmentations`.
+    """
+    split = Split.draw(len(images), params.base_share, seed)
+    return split, make_augmentations(PixelEstimator(network), images, labels, split, params, seed)
 
 
 def make_augmentations(

@@ -1,4 +1,4 @@
-"""The command about the library lane: the findings of a run that is still going on."""
+"""Commands about the library lane: findings of a run that is going on, and their collection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import LIBRARIES, Overrides, app, require_root
+from asterism.cli.program import COLLECT, LIBRARIES, Overrides, app, require_root
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 
@@ -62,7 +62,7 @@ def findings(
         say(f"{metrics['unique']} unique findings are written to {triage}/")
 
 
-@app.command("collect-findings", rich_help_panel=LIBRARIES)
+@app.command("collect-findings", rich_help_panel=COLLECT)
 def collect_findings(
     folder: Annotated[Path, typer.Option(help="The folder of the collection.")] = Path("findings"),
     pieces: Annotated[
@@ -107,7 +107,7 @@ def collect_findings(
     )
 
 
-@app.command("add-finding", rich_help_panel=LIBRARIES)
+@app.command("add-finding", rich_help_panel=COLLECT)
 def add_finding(
     script: Annotated[Path, typer.Argument(help="A script that exits with 1 while the bug lives.")],
     library: Annotated[str, typer.Option(help="The library to blame, for example openvino.")],
@@ -141,7 +141,7 @@ def add_finding(
     say(add_by_hand(script, seen, package, title, folder).name)
 
 
-@app.command("check-findings", rich_help_panel=LIBRARIES)
+@app.command("check-findings", rich_help_panel=COLLECT)
 def check_findings(
     folder: Annotated[Path, typer.Option(help="The folder of the collection.")] = Path("findings"),
     sample: Annotated[
@@ -180,10 +180,10 @@ def check_findings(
         sample_of,
         word_of,
     )
-    from asterism.findings.entry import read_entries
+    from asterism.findings.entry import read_collection
     from asterism.findings.gathering import write_pages_of
 
-    entries = read_entries(folder)
+    entries = read_collection(folder)
     if not entries:
         raise UserError(f"{folder} holds no findings")
     if audit:
@@ -212,7 +212,7 @@ def check_findings(
     sys.exit(exit_status(words))
 
 
-@app.command(rich_help_panel=LIBRARIES)
+@app.command(rich_help_panel=COLLECT)
 def campaign(
     pieces: Annotated[int, typer.Option(min=1, help="Number of pieces to run now, at most.")] = 1,
     size: Annotated[int, typer.Option(min=1, help="Number of models in a piece.")] = 40,
@@ -242,7 +242,7 @@ def campaign(
     from asterism.differential.triage.params import TriageSettings
     from asterism.findings.campaign import folder_of_pieces, run_pieces
     from asterism.findings.collecting import unique_of
-    from asterism.findings.entry import read_entries
+    from asterism.findings.entry import read_collection
     from asterism.findings.gathering import facts_of
     from asterism.findings.single_layers import single_layer_models
     from asterism.memo.graphs.light_keras import import_keras
@@ -253,7 +253,7 @@ def campaign(
     models = single_layer_models(settings.seed)
     target = folder_of_pieces(folder)
     elsewhere = facts_of(collection)["pieces"]
-    known = unique_of(collection, read_entries(collection))
+    known = unique_of(collection, read_collection(collection))
     shown = run_pieces(models, size, settings, target, elsewhere, known)
     for number, path in enumerate(shown, 1):
         say(str(path))
@@ -261,7 +261,7 @@ def campaign(
             break
 
 
-@app.command("call-functions", rich_help_panel=LIBRARIES)
+@app.command("call-functions", rich_help_panel=COLLECT)
 def call_functions(
     framework: Annotated[str, typer.Argument(help="The framework: pytorch, tensorflow or jax.")],
     variant: Annotated[
@@ -307,7 +307,7 @@ def call_functions(
         calls = calls_of(framework, table or [])
         shown = run_calls(calls, names, workers, saved_folders.place(CALLS), elsewhere)
         for number, (name, one) in enumerate(shown, 1):
-            if one.word in COLLECTED_SYMPTOMS:
-                say(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}")
+            if one.status in COLLECTED_SYMPTOMS:
+                say(f"{name:20} {one.status:22} {one.call}  {one.details[:160]}")
             if number == most:
                 break

@@ -22,13 +22,14 @@ BEGIN = "Begin"
 MODELS = "Vet compressed models"
 JUDGE = "Judge tests"
 LIBRARIES = "Test libraries"
+COLLECT = "Collect findings"
 RUN = "Run the pipeline"
 LOOK = "Look at results"
 KEEP = "Share and keep results"
 PAPERS = "The papers' experiments"
 
 #: The groups, in the order in which they are shown.
-GROUPS = (BEGIN, MODELS, JUDGE, LIBRARIES, RUN, LOOK, KEEP, PAPERS)
+GROUPS = (BEGIN, MODELS, JUDGE, LIBRARIES, RUN, LOOK, KEEP, PAPERS, COLLECT)
 
 
 class InGroups(TyperGroup):

@@ -42,6 +42,9 @@ OwnBatch = Annotated[
 Drawn = Annotated[
     list[str] | None, typer.Option(help="Inputs to draw: normal, wide, nan, infinity; repeatable.")
 ]
+Explained = Annotated[
+    int, typer.Option(min=0, help="Number of changes or faults to explain by nodes, worst first.")
+]
 Steps = Annotated[int, typer.Option(min=1, help="Parts of a model to try per explanation.")]
 
 
@@ -100,9 +103,7 @@ def compare_versions(
     size: Size = 16,
     inputs: OwnBatch = None,
     distribution: Drawn = None,
-    explain: Annotated[
-        int, typer.Option(min=0, help="Number of changes to explain by nodes, worst first.")
-    ] = 20,
+    explain: Explained = 20,
     steps: Steps = 60,
     override: Overrides = None,
     target: Annotated[
@@ -146,9 +147,7 @@ def compare_libraries(
     size: Size = 16,
     inputs: OwnBatch = None,
     distribution: Drawn = None,
-    explain: Annotated[
-        int, typer.Option(min=0, help="Number of faults to explain by nodes, worst first.")
-    ] = 20,
+    explain: Explained = 20,
     steps: Steps = 60,
     override: Overrides = None,
     target: Annotated[

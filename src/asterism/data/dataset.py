@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.user_files import NO_FILE
-from asterism.core.messages.errors import UserError, concerning
+from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.core.parameters.registry import Registry
 from asterism.data.params import DataParams
 
@@ -104,9 +104,9 @@ def load_any(params: DataParams) -> Dataset:
         UserError: no such data set, its files are missing, damaged or of the wrong form, or the
             user's file is not read.
     """
-    with concerning("data.name"):
+    with prefix_errors("data.name"):
         source = SOURCES[params.name]
-    with concerning("data"):
+    with prefix_errors("data"):
         require_no_idle_file(params)
     dataset = source(params)
     train = _at_most(params.train, len(dataset.train_images), "train")

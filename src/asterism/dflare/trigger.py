@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, write_arrays, write_json, write_table
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.errors import UserError, concerning, reading
+from asterism.core.messages.errors import UserError, prefix_errors, reading
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
@@ -142,7 +142,7 @@ def _search(
 ) -> Findings:
     """One search from one group of seeds; it is short, so no state of it is kept."""
     taken = processor_seconds()
-    with concerning(f"trigger.searches.{task.name}"):
+    with prefix_errors(f"trigger.searches.{task.name}"):
         search = SEARCHES[chosen.search](task, search_options(chosen))
     findings = search.run()
     if minimise_queries and findings.triggers:

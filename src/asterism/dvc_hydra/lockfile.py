@@ -37,7 +37,7 @@ def stage_names(root: Path) -> list[str]:
     return list(_read(root))
 
 
-def read_entry(root: Path, name: str) -> dict[str, Any] | None:
+def read_locked_stage(root: Path, name: str) -> dict[str, Any] | None:
     """What a workspace's ``dvc.lock`` has of a stage; None for nothing."""
     block = _read(root).get(name)
     return None if block is None else dict(parse_as_dvc(block, LOCK_FILE)[name])

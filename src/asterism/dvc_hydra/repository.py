@@ -152,7 +152,7 @@ class Repository:
             found = {path: self.hashes.of(path) for path in stage.hashes}
             return all(f is not None and f["md5"] == stage.hashes[p] for p, f in found.items())
         with self.lock():
-            entry = lockfile.read_entry(self.root, stage.name)
+            entry = lockfile.read_locked_stage(self.root, stage.name)
         if entry is not None:
             self._objects.require(outputs_of(self.root, entry).values())
         return stage.is_up_to_date(entry, self.hashes, self.cache)
@@ -220,7 +220,7 @@ class Repository:
                 raise CommandFailedError(status.returncode)
         with self.lock(), lockfile.kept_whole(self.root):
             dvc_quietly(self.root, "commit", "--force", "--", stage.name)
-            entry = lockfile.read_entry(self.root, stage.name)
+            entry = lockfile.read_locked_stage(self.root, stage.name)
             assert entry is not None
             self._objects.require(outputs_of(self.root, entry).values())
         for out in entry.get("outs", []):
@@ -241,7 +241,7 @@ class Repository:
         found: dict[str, Mapping[Path, str]] = {}
         for name, stage in self.stages.items():
             with self.lock():
-                entry = lockfile.read_entry(self.root, name) if stage.command else None
+                entry = lockfile.read_locked_stage(self.root, name) if stage.command else None
             found[name] = stage.hashes if entry is None else outputs_of(self.root, entry)
         return {name: outputs for name, outputs in found.items() if outputs}
 
@@ -289,7 +289,7 @@ class Repository:
     def _locked(self, stage: Stage, facts: Mapping[str, Any]) -> Entry | None:
         """The entry of ``dvc.lock``, if it is of these facts and the cache has its outputs."""
         with self.lock():
-            entry = lockfile.read_entry(self.root, stage.name)
+            entry = lockfile.read_locked_stage(self.root, stage.name)
         if entry is None or run_cache.key_of(entry) != run_cache.key_of(facts):
             return None
         return entry if run_cache.has_outputs(self.cache, entry) else None

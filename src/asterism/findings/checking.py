@@ -28,7 +28,7 @@ from asterism.differential.report.confirming import (
     run_script,
 )
 from asterism.differential.report.script_writer import REPRO
-from asterism.findings.entry import CollectedFinding, LastRun, read_entry
+from asterism.findings.entry import CollectedFinding, LastRun, read_collected_finding
 
 LIVES, GONE, OTHER, LATE = "lives", "gone", "fails otherwise", "takes too long"
 
@@ -75,7 +75,7 @@ def note_run(collection: Path, entry: CollectedFinding, ran: ScriptRun) -> Colle
         entry: the finding.
         ran: a run in the installed environment.
     """
-    today = read_entry(collection, entry.name)
+    today = read_collected_finding(collection, entry.name)
     if word_of(entry, ran) != LIVES:
         return today
     lines = _told(ran.output)
@@ -126,7 +126,7 @@ def note_elsewhere(
             if package_of(product_of(name)) == package_of(entry.library):
                 ran = run_script(script, read_environment(name).interpreter(), seconds)
                 said[name] = ELSEWHERE.get(word_of(entry, ran), CANNOT_TELL)
-        today = read_entry(collection, entry.name)
+        today = read_collected_finding(collection, entry.name)
         kept = {name: word for name, word in today.elsewhere.items() if name not in environments}
         noted = replace(today, elsewhere=kept | said)
         if noted != today:

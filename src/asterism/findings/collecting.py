@@ -21,7 +21,7 @@ from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.findings.checking import LIVES, note_run, word_of
-from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding, name_of, names_place
+from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding, name_finding, names_place
 from asterism.findings.occurrences import Candidate, have_one_cause
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
@@ -149,7 +149,7 @@ def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
     layer = graph.nodes[node].type
     parameters = _needed(graph, node)
     found = CollectedFinding(
-        name=name_of(finding.library, finding.symptom, layer, value["signature"]),
+        name=name_finding(finding.library, finding.symptom, layer, value["signature"]),
         source="layer",
         signature=value["signature"],
         library=finding.library,

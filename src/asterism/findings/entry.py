@@ -132,7 +132,7 @@ class CollectedFinding:
         signature = f"{symptom} | {library} | {function}({named})"
         severity = "normal" if inputs in ORDINARY else "special"
         return cls(
-            name=name_of(library, symptom, function, signature),
+            name=name_finding(library, symptom, function, signature),
             source=source,
             signature=signature,
             library=library,
@@ -203,7 +203,7 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_text)
 
 
-def name_of(library: str, symptom: str, layer: str, signature: str) -> str:
+def name_finding(library: str, symptom: str, layer: str, signature: str) -> str:
     """Library, layer, symptom and a hash, as the name of a folder."""
     digest = hashlib.sha256(signature.encode()).hexdigest()[:6]
     words = re.sub(r"[^a-z0-9]+", "-", f"{library} {layer} {symptom}".lower()).strip("-")
@@ -218,18 +218,19 @@ def names_place(signature: str) -> bool:
     return "(" in signature or " at " in signature
 
 
-def read_entries(collection: Path) -> list[CollectedFinding]:
+def read_collection(collection: Path) -> list[CollectedFinding]:
     """All findings of a collection, by name.
 
     Raises:
         UserError: a folder's facts are damaged or those of another one, or a link leads elsewhere.
     """
     return [
-        read_entry(collection, path.parent.name) for path in sorted(collection.glob(f"*/{FACTS}"))
+        read_collected_finding(collection, path.parent.name)
+        for path in sorted(collection.glob(f"*/{FACTS}"))
     ]
 
 
-def read_entry(collection: Path, name: str) -> CollectedFinding:
+def read_collected_finding(collection: Path, name: str) -> CollectedFinding:
     """One finding of a collection, which has the name of its folder, and its files there.
 
     Raises:

@@ -24,7 +24,7 @@ from asterism.findings.calls.running import CallWorkers
 from asterism.findings.campaign import TRIAGED, finished, folder_of_pieces, pieces_of
 from asterism.findings.checking import made_environments, note_elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect, link_upstream
-from asterism.findings.entry import names_place, read_entries, read_entry
+from asterism.findings.entry import names_place, read_collected_finding, read_collection
 from asterism.findings.occurrences import Candidate, confirmed_candidates
 from asterism.findings.operators import OperatorScripts, operator_occurrences
 from asterism.findings.pages import write_pages
@@ -62,7 +62,7 @@ def gather(
     outcome, compared = Collected(), 0
     facts = facts_of(collection)
     issues = read_known_issues(settings.triage.known_issues)
-    known = [Candidate(entry, collection / entry.name) for entry in read_entries(collection)]
+    known = [Candidate(entry, collection / entry.name) for entry in read_collection(collection)]
     signatures = {s for k in known for s in (k.entry.signature, *k.entry.also)}
     noted = set(filter(names_place, signatures))
     folder = folder_of_pieces(pieces)
@@ -80,7 +80,7 @@ def gather(
         shown = progress(fresh, label="collecting", unit="finding")
         calls = (_of_calls(name, settings, scratch, noted, only) for name in frameworks)
         collect(chain(shown, *calls), known, collection, outcome)
-    added = [read_entry(collection, name) for name in outcome.new]
+    added = [read_collected_finding(collection, name) for name in outcome.new]
     noting = note_elsewhere(collection, added, made_environments())
     for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted
@@ -90,7 +90,7 @@ def gather(
     facts["pieces"] = pieces_of(folder, facts["pieces"])
     if any("names" in piece for piece in facts["pieces"]):
         facts["coverage"] = _coverage(facts["pieces"], settings.seed)
-    entries = read_entries(collection)
+    entries = read_collection(collection)
     facts["counts"] = {
         "merged": sum(len(entry.also) for entry in entries),
         "limits": max(
@@ -107,7 +107,7 @@ def gather(
 
 def write_pages_of(collection: Path) -> None:
     """Write the pages of a collection as its files say it."""
-    write_pages(collection, read_entries(collection), facts_of(collection))
+    write_pages(collection, read_collection(collection), facts_of(collection))
 
 
 def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
@@ -118,7 +118,7 @@ def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
         known: issues and limits by a part of the signature.
     """
     issues = {part: issue for part, issue in known.items() if not issue.limit}
-    for entry in read_entries(collection):
+    for entry in read_collection(collection):
         issue = issue_of(issues, entry.signature, [entry.inputs])
         noted = link_upstream(entry, issue.link if issue is not None else "")
         if noted != entry:

@@ -74,7 +74,7 @@ def campaign_page(entries: Sequence[CollectedFinding], facts: Mapping[str, Any])
     Args:
         entries: all findings.
         facts: ``pieces``, what each piece took; ``coverage`` by kind; ``counts`` of what became of
-            findings; ``operators``, of comparisons on single operators; ``calls`` by way.
+            findings; ``operators``, of comparisons on single operators; ``calls`` by variant.
     """
     apart: Counter[str] = Counter()
     for piece in facts["pieces"]:
@@ -84,9 +84,9 @@ def campaign_page(entries: Sequence[CollectedFinding], facts: Mapping[str, Any])
         f"{CAMPAIGN}.j2",
         **{"calls": {}, **facts},
         apart=apart,
-        words=(RIGHT, INVALID_INPUTS, UNSUPPORTED),
+        statuses=(RIGHT, INVALID_INPUTS, UNSUPPORTED),
         found=Counter(entry.source for entry in real),
-        by_way=Counter(entry.backends[0] for entry in real if entry.source == "call"),
+        by_variant=Counter(entry.backends[0] for entry in real if entry.source == "call"),
         judged=Counter(entry.diagnosis.kind for entry in entries if entry.by_values),
     )
 

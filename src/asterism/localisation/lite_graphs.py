@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.core.messages.errors import UserError, concerning, reading
+from asterism.core.messages.errors import UserError, prefix_errors, reading
 
 #: Numbers of a quantised tensor, by LiteRT's names of types.
 _INTEGERS = {"INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16}
@@ -36,7 +36,7 @@ def convertible(content: bytes, name: str) -> bytes:
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
 
-    with reading(name), concerning(name):
+    with reading(name), prefix_errors(name):
         model = schema.ModelT.InitFromPackedBuf(content, 0)
         graph = _LiteGraph(model, schema)
         graph.name_apart()

@@ -16,13 +16,7 @@ from asterism.core.parameters.params import ParameterSection, validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.reproduction.quantities import Quantity, estimate
 from asterism.reproduction.records import RecordedRun
-from asterism.reproduction.rules import (
-    NOT_COMPARABLE,
-    NOT_DECIDED,
-    RULES,
-    ClaimVerdict,
-    Rule,
-)
+from asterism.reproduction.rules import RULES, ClaimVerdict, Outcome, Rule
 
 #: Where claims and tables lie in the project.
 CLAIMS, TABLES = Path("results/claims"), Path("results/tables")
@@ -133,26 +127,28 @@ def judge_claim(claim: Claim, runs: Mapping[str, RecordedRun]) -> ClaimVerdict:
     """The verdict on a claim by the recorded runs."""
     rule = claim.judged_by
     if rule is None:
-        return ClaimVerdict(NOT_COMPARABLE, claim.not_comparable or "")
+        return ClaimVerdict(Outcome.NOT_COMPARABLE, claim.not_comparable or "")
     sides = [[q.sample(runs) for q in side] for side in (claim.runs, claim.compared)]
     missing = [q.experiment for q in claim.runs if q.experiment not in runs]
     if missing:
-        return ClaimVerdict(NOT_COMPARABLE, f"no run yet of {', '.join(sorted(set(missing)))}")
+        return ClaimVerdict(
+            Outcome.NOT_COMPARABLE, f"no run yet of {', '.join(sorted(set(missing)))}"
+        )
     smoke = [q.experiment for q in claim.runs if runs[q.experiment].scale == "smoke"]
     if smoke:
         named = ", ".join(sorted(set(smoke)))
-        return ClaimVerdict(NOT_COMPARABLE, f"only a smoke run of {named}, on other data")
+        return ClaimVerdict(Outcome.NOT_COMPARABLE, f"only a smoke run of {named}, on other data")
     for quantity, sample in zip(chain(claim.runs, claim.compared), chain(*sides), strict=True):
         if not sample:
-            return ClaimVerdict(NOT_COMPARABLE, quantity.why_none(runs))
+            return ClaimVerdict(Outcome.NOT_COMPARABLE, quantity.why_none(runs))
     sample, other = (_together(side, bool(claim.compared)) for side in sides)
     if claim.trials is not None and set(sample) == {100.0}:
         trials = claim.runs[0].model_copy(update={"value": claim.trials, "times": 1.0})
         told, p = _none_fails(claim.paper, sum(trials.sample(runs)))
         if p > SURPRISING:
-            return ClaimVerdict(NOT_DECIDED, told)
+            return ClaimVerdict(Outcome.NOT_DECIDED, told)
     if rule.takes_two and len(sample) != len(other):
-        return ClaimVerdict(NOT_COMPARABLE, "not all runs have measured both numbers")
+        return ClaimVerdict(Outcome.NOT_COMPARABLE, "not all runs have measured both numbers")
     return rule.judge(claim.paper, sample, other)
 
 

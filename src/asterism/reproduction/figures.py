@@ -18,7 +18,7 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.reproduction.claims import Claim, Paper, PaperTable, judge_claim, read_files
 from asterism.reproduction.quantities import Quantity, estimate
 from asterism.reproduction.records import BINS, RecordedPoint, RecordedRun
-from asterism.reproduction.rules import NOT_COMPARABLE
+from asterism.reproduction.rules import Outcome
 from asterism.reproduction.tables import FilledRow
 
 #: Where the pictures lie in the project.
@@ -63,7 +63,8 @@ def draw_relations(
     plots = []
     for paper, own in claims.items():
         for claim in own:
-            if claim.rule == "falls_with" and judge_claim(claim, runs).word != NOT_COMPARABLE:
+            outcome = judge_claim(claim, runs).outcome
+            if claim.rule == "falls_with" and outcome != Outcome.NOT_COMPARABLE:
                 title = f"{claim.source}: {claim.text}"
                 plots.append(Plot(claim.id, title, paper, _scatter(claim, runs)))
     return plots

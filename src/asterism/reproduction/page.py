@@ -11,13 +11,7 @@ from asterism.reproduction.claims import RELEASED_TOOLS, Claim, PaperTable, judg
 from asterism.reproduction.figures import FOLDER, Plot
 from asterism.reproduction.quantities import Estimate
 from asterism.reproduction.records import RecordedRun
-from asterism.reproduction.rules import (
-    NOT_COMPARABLE,
-    REPRODUCED,
-    VERDICTS,
-    ClaimVerdict,
-    four_digits,
-)
+from asterism.reproduction.rules import ClaimVerdict, Outcome, four_digits
 from asterism.reproduction.tables import Cell, FilledRow
 
 #: Where the page lies in the project.
@@ -120,17 +114,17 @@ def comparison_page(
 
 def _counts(claims: Mapping[str, Sequence[Claim]], runs: Mapping[str, RecordedRun]) -> str:
     words = {
-        paper: [judge_claim(claim, runs).word for claim in own] for paper, own in claims.items()
+        paper: [judge_claim(claim, runs).outcome for claim in own] for paper, own in claims.items()
     }
     tools = words.pop(RELEASED_TOOLS, [])
     words["all"] = [word for own in words.values() for word in own]
     if tools:
         words[RELEASED_TOOLS] = tools
     rows = [
-        [paper, str(len(own)), *(str(own.count(word)) for word in VERDICTS)]
+        [paper, str(len(own)), *(str(own.count(word)) for word in Outcome)]
         for paper, own in words.items()
     ]
-    return markdown_table(["paper", "claims", *VERDICTS], rows)
+    return markdown_table(["paper", "claims", *Outcome], rows)
 
 
 def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
@@ -144,7 +138,7 @@ def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
                 f"{claim.text} ({claim.source})",
                 claim.quantity,
                 "" if claim.paper is None else four_digits(claim.paper),
-                f"**{verdict.word}**",
+                f"**{verdict.outcome}**",
                 verdict.reason,
                 _cause(claim, verdict),
                 ", ".join(scales),
@@ -158,7 +152,7 @@ def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
 
 def _cause(claim: Claim, verdict: ClaimVerdict) -> str:
     """The cause why a claim is not reproduced; empty where it is, or where nothing compares."""
-    if claim.cause is None or verdict.word in (REPRODUCED, NOT_COMPARABLE):
+    if claim.cause is None or verdict.outcome in (Outcome.REPRODUCED, Outcome.NOT_COMPARABLE):
         return ""
     whose = "the paper's" if claim.cause == "paper" else claim.cause
     return f"{whose}: {claim.why}"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self, TextIO
 
 from asterism.budget import label_of
-from asterism.core.messages.console import Progress, read_share, reporting_to
+from asterism.core.messages.console import Progress, read_share, report_progress_to
 from asterism.core.messages.escaping import printable, printable_lines
 from asterism.core.messages.terminal import drawn_on
 
@@ -161,7 +161,7 @@ def divert_messages(folder: Path | None, stage: str) -> Iterator[None]:
         return
     before = [os.dup(1), os.dup(2)]
     try:
-        with messages_file(folder, stage).open("ab") as file, reporting_to(folder / stage):
+        with messages_file(folder, stage).open("ab") as file, report_progress_to(folder / stage):
             for descriptor in (1, 2):
                 os.dup2(file.fileno(), descriptor)
             yield

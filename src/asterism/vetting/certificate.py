@@ -14,11 +14,11 @@ import yaml
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError, naming, reading
-from asterism.core.parameters.params import ParameterSection, Seed, validate
+from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.device import OnDevice
-from asterism.vetting.params import VetParams
+from asterism.vetting.params import VetParams, VetStageParams
 from asterism.vetting.statistics import Share
 from asterism.vetting.symptoms import Symptom
 from asterism.vetting.verdict import Threshold, Verdict, criteria_of, decide
@@ -89,13 +89,6 @@ class Certificate:
         return VettedNumbers(self.measured, self.searches, self.repair)
 
 
-class _Asked(ParameterSection):
-    """What a certificate's numbers were asked with."""
-
-    seed: Seed
-    vet: VetParams
-
-
 def certify(
     params: VetParams, seed: int, numbers: VettedNumbers, sha256: Mapping[str, str]
 ) -> Certificate:
@@ -163,7 +156,7 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
     with naming(path):
         told = record_from(Certificate, value)
         asked = {"seed": told.seed, "vet": parse_yaml(told.parameters, "its parameters")}
-        params = validate(_Asked, asked, source=str(path), names=True).vet
+        params = validate(VetStageParams, asked, source=str(path), names=True).vet
         if params.source != "files":
             raise UserError("its parameters name no files")
         return told, params, verdict_on(params, told.numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,9 +25,10 @@ from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import ModelPair, PairedOutputs
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.answers import OutputForm
+from asterism.models.tensor_models.model import OpeningRequest
 from asterism.models.tensor_models.subjects import FileSubject, OpenModel, Subject, subject_of
 from asterism.vetting.kept_answers import KeptAnswers
-from asterism.vetting.params import Operators, VetParams
+from asterism.vetting.params import Operators, VetParams, VetStageParams
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,16 @@ def open_vetted(params: VetParams, seed: int, given: GivenPair | None = None) ->
         yield _paired(params, given, inputs, f, g)
 
 
+def open_for_stage(params: VetStageParams) -> AbstractContextManager[Vetted]:
+    """The files that parameters name, open; answers are kept where a later run may take them up.
+
+    Raises:
+        UserError: as :func:`open_vetted`.
+    """
+    given = GivenPair.by_files(params.vet, keeps_answers=params.vet.goes_on)
+    return open_vetted(params.vet, params.seed, given)
+
+
 def _rooms_of_both(f: OutputForm, g: OutputForm) -> list[int]:
     """The room that each output needs for the rows of either model, 0 where neither needs one."""
     outputs = zip(f.rooms, g.rooms, f.shapes.values(), g.shapes.values(), strict=True)
@@ -193,7 +204,7 @@ def _opened(
         wanted = list(beside.shapes.values())
         if {spec.name for spec in subject.signature.answers}.issuperset(names):
             feeding = feeding.model_copy(update={"outputs": names})
-    model = subject.open(feeding, images, some, rooms, wanted)
+    model = subject.open(OpeningRequest(feeding, images, some, rooms, wanted))
     if not given.keeps_answers or subject.path is None:
         return model
     return KeptAnswers(model, subject.path, feeding, inputs.items)

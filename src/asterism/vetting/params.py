@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from asterism.core.files.user_files import NO_FILE, File
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.dflare.domains import accept_bound, build_domain
 from asterism.dflare.params import BoundParams, ComparisonParams, DomainParams, SearchParams
 from asterism.models.tensor_models.feeding import FeedingParams
@@ -209,3 +209,10 @@ class VetParams(ParameterSection):
     def label_file(self) -> Path | None:
         """The file of labels, None where there is none."""
         return None if self.labels == NO_FILE else Path(self.labels)
+
+
+class VetStageParams(ParameterSection):
+    """What the stages of vetting read of ``params.yaml``."""
+
+    seed: Seed
+    vet: VetParams

@@ -115,6 +115,12 @@ def read_json(path: Path) -> Any:
     return parse_json(text, str(path))
 
 
+def write_nothing(metrics: Path, folder: Path) -> None:
+    """Write the results of a stage that has nothing to do: no numbers, and an empty folder."""
+    folder.mkdir(parents=True)
+    write_json(metrics, {})
+
+
 def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
     """Named arrays in one compressed ``.npz``; object arrays are rejected.
 

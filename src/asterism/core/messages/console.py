@@ -83,7 +83,7 @@ class _Nowhere(io.TextIOBase):
 
 
 @contextmanager
-def reporting_to(path: Path) -> Iterator[None]:
+def report_progress_to(path: Path) -> Iterator[None]:
     """Bars of this process, and of those that it starts meanwhile, go into a file."""
     os.environ[_REPORT] = str(path)
     try:
@@ -93,7 +93,7 @@ def reporting_to(path: Path) -> Iterator[None]:
 
 
 def read_share(path: Path) -> Progress | None:
-    """What a bar has left under :func:`reporting_to`; None for nothing."""
+    """What a bar has left under :func:`report_progress_to`; None for nothing."""
     try:
         return Progress(*json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

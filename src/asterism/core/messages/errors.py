@@ -29,7 +29,7 @@ class UserError(Exception):
 
 
 @contextmanager
-def concerning(key: str) -> Iterator[None]:
+def prefix_errors(key: str) -> Iterator[None]:
     """A user's error in the block names first the parameter that it is about."""
     try:
         yield

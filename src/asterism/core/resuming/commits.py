@@ -38,7 +38,7 @@ _UNREADABLE = (
 _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
 
 
-def content_of(paths: Iterable[Path]) -> dict[str, Content]:
+def hash_outputs(paths: Iterable[Path]) -> dict[str, Content]:
     """The content of outputs, by path; those that are not there are left out."""
     return {path.as_posix(): _content(path) for path in paths if path.exists()}
 
@@ -50,7 +50,7 @@ def is_committed(stage: str, outputs: dict[str, Content]) -> bool:
 
     Args:
         stage: as DVC calls it, ``fuzz@state``.
-        outputs: see :func:`content_of`.
+        outputs: see :func:`hash_outputs`.
     """
     try:
         text = Path("dvc.lock").read_text(encoding="utf-8")

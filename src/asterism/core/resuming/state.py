@@ -21,7 +21,7 @@ from asterism.core.files.locks import hold_lock_now, is_lock_held, share_lock
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.core.resuming.commits import content_of, is_committed
+from asterism.core.resuming.commits import hash_outputs, is_committed
 from asterism.core.settings import machine
 
 _DAY = 86400.0
@@ -90,7 +90,7 @@ class Run:
         note = {
             "workspace": str(Path.cwd()),
             "stage": stage,
-            "outputs": content_of(outputs),
+            "outputs": hash_outputs(outputs),
         }
         write_json(self.folder / _FINISHED, note)
 

@@ -13,13 +13,13 @@ from asterism.core.workers.channel import Channel
 from asterism.core.workers.processes import killed_with_parent
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def name_function(function: Callable[..., Any]) -> str:
     """The name by which another process finds a function at the top of a module."""
     return f"{function.__module__}:{function.__qualname__}"
 
 
 def function_called(name: str) -> Any:
-    """The function that :func:`name_of` has named."""
+    """The function that :func:`name_function` has named."""
     module, _, function = name.partition(":")
     return getattr(importlib.import_module(module), function)
 
@@ -28,7 +28,7 @@ def enter(entry: str, arguments: Sequence[Any], descriptor: int, parent: int | N
     """Be a worker until the function returns.
 
     Args:
-        entry: the function's name, of :func:`name_of`; it is called with the channel and the
+        entry: the function's name, of :func:`name_function`; it is called with the channel and the
             arguments, and answers what comes through the channel.
         arguments: JSON values.
         descriptor: the worker's end of the channel.

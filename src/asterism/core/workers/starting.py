@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import asterism
-from asterism.core.workers.entry import enter, function_called, name_of
+from asterism.core.workers.entry import enter, function_called, name_function
 from asterism.core.workers.processes import Countdown, killed_with_parent, started_to_last
 
 #: Importing the largest libraries on a busy machine stays far below this.
@@ -97,7 +97,7 @@ def spawn(
         interpreter: the Python that it runs in.
     """
     return _started(
-        ["asterism.core.workers.entry", name_of(entry), json.dumps(arguments), str(channel)],
+        ["asterism.core.workers.entry", name_function(entry), json.dumps(arguments), str(channel)],
         channel,
         environment,
         output,
@@ -159,7 +159,7 @@ class ForkServer:
         environment: Mapping[str, str],
     ) -> None:
         self._does = does
-        self._prepare = [name_of(prepare), json.dumps(arguments)]
+        self._prepare = [name_function(prepare), json.dumps(arguments)]
         self._environment = environment
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -181,7 +181,7 @@ class ForkServer:
         Raises:
             LaunchError: the imports fail, or start a thread.
         """
-        wanted = {"entry": name_of(entry), "arguments": list(arguments)}
+        wanted = {"entry": name_function(entry), "arguments": list(arguments)}
         folder = os.open(".", os.O_RDONLY)
         try:
             variables = {"environment": _variables(self._environment)}

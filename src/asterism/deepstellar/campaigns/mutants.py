@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.messages.errors import UserError, concerning
+from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.core.randomness.random_streams import Draws, Randomness
 from asterism.deepstellar.parameters.params import FuzzParams
 from asterism.images import build_mutators, concatenate_draws, take_draws
@@ -85,7 +85,7 @@ def mutation_of(seeds: Inputs, ranges: Ranges) -> Mutation:
         UserError: a mutator that this kind of inputs does not have, or an impossible range.
     """
     kind = "tokens" if seeds.dtype.kind in "iu" else "tensors"
-    with concerning("fuzz.mutators"):
+    with prefix_errors("fuzz.mutators"):
         if are_images(seeds):
             return Mutation(build_mutators(ranges), acceptable_mutants)
         try:

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError, concerning
+from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
@@ -133,7 +133,7 @@ class FuzzingCampaign:
 
     def __post_init__(self) -> None:
         self._maker = MutantMaker.configured(self.params, self.seeds.images)
-        with concerning("fuzz.selection"):
+        with prefix_errors("fuzz.selection"):
             self._selection = build_selection(self.params.selection)
         self._criteria = build_trace_criteria(self.model, filter(None, GUIDING.values()))
         sizes = {name: len(criterion.covered) for name, criterion in self._criteria.items()}

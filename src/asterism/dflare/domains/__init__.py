@@ -235,23 +235,6 @@ def shrink_difference(
     return references + kept
 
 
-def round_towards(
-    values: NDArray[np.float64], references: NDArray[Any], farthest: NDArray[np.float64]
-) -> NDArray[Any]:
-    """The values in the references' floating dtype, none farther away after rounding.
-
-    Args:
-        values: float64 ``(n, ...)``.
-        references: floating ``(n, ...)``.
-        farthest: the largest difference that is allowed for each value, float64 ``(n, ...)``.
-    """
-    rounded = values.astype(references.dtype)
-    exact = references.astype(np.float64)
-    beyond = np.abs(rounded.astype(np.float64) - exact) > farthest
-    rounded[beyond] = np.nextafter(rounded[beyond], references[beyond])
-    return rounded
-
-
 def require_form(items: Items, kind: str, expected: str, *, rank: int | None, dtypes: str) -> None:
     """Check rank and dtype of inputs.
 

@@ -14,15 +14,13 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.domains import (
     DOMAINS,
     Distances,
-    Domain,
     Items,
     Measure,
     Rows,
     changes_by_size,
     require_form,
-    round_towards,
-    shrink_difference,
 )
+from asterism.dflare.domains.floats import FloatDomain
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.sound import build_sound_mutators
 
@@ -39,7 +37,7 @@ class SoundOptions(ParameterSection):
 
 
 @DOMAINS.register("sound")
-class SoundDomain(Domain):
+class SoundDomain(FloatDomain):
     """Waveforms, float32 ``(N, S)`` in [-1, 1], and the sound mutators.
 
     Args:
@@ -101,21 +99,14 @@ class SoundDomain(Domain):
         reverted = np.isin(np.arange(len(item)) // self._segment, places)
         return np.where(reverted, reference, item)
 
-    def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
-        """See :meth:`Domain.fade`."""
-        return shrink_difference(items, references, share).astype(items.dtype)
+    def reach(self, limit: float) -> NDArray[np.float64]:
+        """See :meth:`FloatDomain.reach`."""
+        return np.array(limit)
 
-    def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
-        """L∞: every sample is clipped; signal-to-noise ratio: the change is made fainter."""
-        exact = references.astype(np.float64)
-        farthest: NDArray[np.float64]
-        if measure == "linf":
-            farthest = np.full(items.shape, limit)
-            nearer = np.clip(items.astype(np.float64), exact - limit, exact + limit)
-        else:
-            missing = np.maximum(0, limit - self.distances(items, references)["snr_db"])
-            # A little more than is missing, so that rounding to float32 stays within.
-            share = np.where(missing > 0, np.power(10, -(missing + 1e-4) / 20), 1.0)
-            nearer = shrink_difference(items, references, share)
-            farthest = np.abs(nearer - exact)
-        return round_towards(nearer, references, farthest)
+    def shares_within(
+        self, items: Items, references: Items, measure: str, limit: float
+    ) -> NDArray[np.float64]:
+        """The change is made fainter, until it is as far below the signal as is asked."""
+        missing = np.maximum(0, limit - self.distances(items, references)[measure])
+        # A little more than is missing, so that rounding to float32 stays within.
+        return np.where(missing > 0, np.power(10, -(missing + 1e-4) / 20), 1.0)

@@ -14,15 +14,13 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.domains import (
     DOMAINS,
     Distances,
-    Domain,
     Items,
     Measure,
     Rows,
     changes_by_size,
     require_form,
-    round_towards,
-    shrink_difference,
 )
+from asterism.dflare.domains.floats import FloatDomain
 from asterism.search.batched_random_streams import BatchedStreams
 from asterism.tensors import FeatureRange, build_tensor_mutators
 
@@ -39,7 +37,7 @@ class TensorOptions(ParameterSection):
 
 
 @DOMAINS.register("tensors")
-class TensorDomain(Domain):
+class TensorDomain(FloatDomain):
     """Floating-point tensors ``(N, ..., F)``, each feature within its range.
 
     Args:
@@ -120,22 +118,17 @@ class TensorDomain(Domain):
         reverted[places] = reference.reshape(-1)[places]
         return reverted.reshape(item.shape)
 
-    def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
-        """See :meth:`Domain.fade`."""
-        return shrink_difference(items, references, share).astype(items.dtype)
+    def reach(self, limit: float) -> NDArray[np.float64]:
+        """See :meth:`FloatDomain.reach`."""
+        # A trifle less, so that dividing by the range gives the limit at most.
+        return limit * self.ranges.width * (1 - 1e-12)
 
-    def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
-        """L∞: every value is clipped; L2: the difference is made smaller."""
-        exact = references.astype(np.float64)
-        if measure == "linf":
-            # A trifle less, so that dividing by the range gives the limit at most.
-            reach = np.broadcast_to(limit * self.ranges.width * (1 - 1e-12), items.shape)
-            nearer = np.clip(items.astype(np.float64), exact - reach, exact + reach)
-            return round_towards(nearer, references, reach)
-        length = np.maximum(self.distances(items, references)["l2"], 1e-300)
-        share = np.where(length > limit, limit / length * (1 - 1e-9), 1.0)
-        nearer = shrink_difference(items, references, share)
-        return round_towards(nearer, references, np.abs(nearer - exact))
+    def shares_within(
+        self, items: Items, references: Items, measure: str, limit: float
+    ) -> NDArray[np.float64]:
+        """See :meth:`FloatDomain.shares_within`."""
+        length = np.maximum(self.distances(items, references)[measure], 1e-300)
+        return np.where(length > limit, limit / length * (1 - 1e-9), 1.0)
 
     def _in_ranges(self, items: Items, references: Items) -> NDArray[np.float64]:
         """Differences in units of the features' ranges."""

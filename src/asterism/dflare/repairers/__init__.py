@@ -79,9 +79,31 @@ def repairer_options(chosen: dict[str, dict[str, Any]]) -> dict[str, ParameterSe
 
 
 class ScikitLearnRepairer(Repairer):
-    """Predicts labels from features of the probabilities; :meth:`fit` makes the classifier."""
+    """Predicts labels from features of the probabilities by a classifier of scikit-learn."""
 
     _model: Any
+
+    @abstractmethod
+    def classifier(self, features: NDArray[np.float64], labels: Labels) -> Any:
+        """The classifier that is to learn from these features and labels, before it has."""
+
+    @abstractmethod
+    def own_scores(self, graph: GraphBuilder, probabilities: str) -> str:
+        """Add the classifier to an ONNX graph.
+
+        Args:
+            graph: gets the nodes.
+            probabilities: see :meth:`Repairer.scores`.
+
+        Returns:
+            Name of the value with its scores ``(N, C)``; of two classes ``(N, 1)``, the log odds of
+            the second.
+        """
+
+    def fit(self, probabilities: Probabilities, labels: Labels) -> None:
+        """See :meth:`Repairer.fit`."""
+        features = self.features(probabilities)
+        self._model = self.classifier(features, labels).fit(features, labels)
 
     def features(self, probabilities: Probabilities) -> NDArray[np.float64]:
         """What the classifier predicts from, one row for each input."""
@@ -91,6 +113,14 @@ class ScikitLearnRepairer(Repairer):
         """See :meth:`Repairer.labels`."""
         return np.asarray(self._model.predict(self.features(probabilities)), np.int64)
 
+    def scores(self, graph: GraphBuilder, probabilities: str) -> str:
+        """See :meth:`Repairer.scores`; of two classes, a zero stands beside the one score."""
+        own = self.own_scores(graph, probabilities)
+        if len(self.known_classes) > 2:
+            return own
+        zeros = graph.add("Mul", own, graph.constant(np.array([0], np.float32)))
+        return graph.add("Concat", zeros, own, axis=1)
+
     @property
     def known_classes(self) -> Labels:
         """See :attr:`Repairer.known_classes`."""
@@ -99,22 +129,6 @@ class ScikitLearnRepairer(Repairer):
 
 #: Probabilities below this count as this.
 _SMALLEST = np.float32(1e-6)
-
-
-def class_scores(graph: GraphBuilder, scores: str, classes: int) -> str:
-    """Scores ``(N, classes)`` from a model's own.
-
-    Of two classes a model gives one score, the log odds of the second: a zero stands beside it.
-
-    Args:
-        graph: gets the nodes.
-        scores: name of a value ``(N, classes)``, or ``(N, 1)`` for two classes.
-        classes: how many the model knows.
-    """
-    if classes > 2:
-        return scores
-    zeros = graph.add("Mul", scores, graph.constant(np.array([0], np.float32)))
-    return graph.add("Concat", zeros, scores, axis=1)
 
 
 def logarithms(probabilities: NDArray[Any]) -> NDArray[Any]:

@@ -12,9 +12,7 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.repairers import (
     REPAIRERS,
     Labels,
-    Probabilities,
     ScikitLearnRepairer,
-    class_scores,
 )
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
@@ -30,28 +28,27 @@ class GradientBoosting(ScikitLearnRepairer):
 
     Options = _Options
 
-    def fit(self, probabilities: Probabilities, labels: Labels) -> None:
-        """See :meth:`Repairer.fit`."""
+    def classifier(self, features: NDArray[np.float64], labels: Labels) -> Any:
+        """See :meth:`ScikitLearnRepairer.classifier`."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        self._model = HistGradientBoostingClassifier(
+        return HistGradientBoostingClassifier(
             max_iter=self.options.rounds,
             learning_rate=self.options.learning_rate,
             max_leaf_nodes=self.options.leaves,
             early_stopping=False,
             random_state=self.seed,
         )
-        self._model.fit(self.features(probabilities), labels)
 
-    def scores(self, graph: GraphBuilder, probabilities: str) -> str:
-        """See :meth:`Repairer.scores`."""
+    def own_scores(self, graph: GraphBuilder, probabilities: str) -> str:
+        """See :meth:`ScikitLearnRepairer.own_scores`."""
         baseline = np.asarray(self._model._baseline_prediction, np.float64).ravel()
         table = _TreeTable()
         for trees in self._model._predictors:
             for target, tree in enumerate(trees):
                 table.add(tree.nodes, target)
         attributes: dict[str, Any] = dict(table.attributes)
-        sums = graph.add(
+        return graph.add(
             "TreeEnsembleRegressor",
             probabilities,
             domain="ai.onnx.ml",
@@ -61,7 +58,6 @@ class GradientBoosting(ScikitLearnRepairer):
             post_transform="NONE",
             **attributes,
         )
-        return class_scores(graph, sums, len(self.known_classes))
 
 
 class _TreeTable:

@@ -15,7 +15,6 @@ from asterism.dflare.repairers import (
     Probabilities,
     ScikitLearnRepairer,
     add_logarithms,
-    class_scores,
     logarithms,
 )
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
@@ -47,17 +46,19 @@ class Logistic(ScikitLearnRepairer):
         features = self._features(probabilities)
         self._mean = features.mean(axis=0)
         self._scale = np.maximum(features.std(axis=0), 1e-6)
-        standard = self._standard(features)
-        losses = [self._loss(strength, standard, labels) for strength in self.options.strengths]
-        best = self.options.strengths[int(np.argmin(losses))]
-        self._model = _regression(best).fit(standard, labels)
+        super().fit(probabilities, labels)
+
+    def classifier(self, features: NDArray[np.float64], labels: Labels) -> LogisticRegression:
+        """The regression with the strength of regularisation that loses least."""
+        losses = [self._loss(strength, features, labels) for strength in self.options.strengths]
+        return _regression(self.options.strengths[int(np.argmin(losses))])
 
     def features(self, probabilities: Probabilities) -> NDArray[np.float64]:
         """Logarithms and margins, of mean 0 and deviation 1 on what it has learnt from."""
         return self._standard(self._features(probabilities))
 
-    def scores(self, graph: GraphBuilder, probabilities: str) -> str:
-        """See :meth:`Repairer.scores`."""
+    def own_scores(self, graph: GraphBuilder, probabilities: str) -> str:
+        """See :meth:`ScikitLearnRepairer.own_scores`."""
         logits = add_logarithms(graph, probabilities)
         k = graph.constant(np.array([self._k], np.int64))
         top, _ = graph.add_all("TopK", 2, probabilities, k)
@@ -66,8 +67,7 @@ class Logistic(ScikitLearnRepairer):
         weights = self._model.coef_ / self._scale
         bias = self._model.intercept_ - weights @ self._mean
         product = graph.add("MatMul", features, graph.constant(weights.T.astype(np.float32)))
-        own = graph.add("Add", product, graph.constant(bias.astype(np.float32)))
-        return class_scores(graph, own, len(self.known_classes))
+        return graph.add("Add", product, graph.constant(bias.astype(np.float32)))
 
     @property
     def _k(self) -> int:

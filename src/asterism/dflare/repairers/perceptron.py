@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
@@ -13,7 +15,6 @@ from asterism.dflare.repairers import (
     Labels,
     Probabilities,
     ScikitLearnRepairer,
-    class_scores,
 )
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
@@ -32,24 +33,27 @@ class Perceptron(ScikitLearnRepairer):
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
         """See :meth:`Repairer.fit`."""
         from sklearn.exceptions import ConvergenceWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is the limit
+            super().fit(probabilities, labels)
+
+    def classifier(self, features: NDArray[np.float64], labels: Labels) -> Any:
+        """See :meth:`ScikitLearnRepairer.classifier`."""
         from sklearn.neural_network import MLPClassifier
 
-        self._model = MLPClassifier(
+        return MLPClassifier(
             (self.options.hidden_units,),
             learning_rate_init=self.options.learning_rate,
             max_iter=self.options.epochs,
             random_state=self.seed,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is the limit
-            self._model.fit(self.features(probabilities), labels)
 
-    def scores(self, graph: GraphBuilder, probabilities: str) -> str:
-        """See :meth:`Repairer.scores`."""
+    def own_scores(self, graph: GraphBuilder, probabilities: str) -> str:
+        """See :meth:`ScikitLearnRepairer.own_scores`."""
         (first, second), (bias, last_bias) = self._model.coefs_, self._model.intercepts_
         hidden = graph.add("Relu", _affine(graph, probabilities, first, bias))
-        own = _affine(graph, hidden, second, last_bias)
-        return class_scores(graph, own, len(self.known_classes))
+        return _affine(graph, hidden, second, last_bias)
 
 
 def _affine(graph: GraphBuilder, value: str, weights: object, bias: object) -> str:

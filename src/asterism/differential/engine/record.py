@@ -12,7 +12,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
-from asterism.core.messages.errors import UserError, concerning
+from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.differential.adapters.backend_names import is_backend
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Result
@@ -118,7 +118,7 @@ class Record:
             tasks = _tasks(folder, name)
             arrays = read_arrays(folder / _OUTPUTS / f"{name}.npz")
             for at, task in enumerate(tasks):
-                with concerning(f"task {at} of {folder / _OUTCOMES / name}.json"):
+                with prefix_errors(f"task {at} of {folder / _OUTCOMES / name}.json"):
                     try:
                         result = _result(task, arrays)
                     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:

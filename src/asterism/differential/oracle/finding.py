@@ -12,7 +12,7 @@ from pydantic import FiniteFloat
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.records import ShortText, record_from
-from asterism.core.messages.errors import UserError, concerning
+from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.differential.adapters.backend_names import is_backend, product_of
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.questions import QUESTIONS
@@ -194,7 +194,7 @@ def read_findings(path: Path, models: int) -> list[Finding]:
         raise UserError(f"{path} holds no list of findings")
     findings = []
     for number, value in enumerate(listed):
-        with concerning(f"{path}: finding {number}"):
+        with prefix_errors(f"{path}: finding {number}"):
             finding = Finding.from_json(value)
             for model in (finding.model, *(earlier.model for earlier in finding.before)):
                 if not 0 <= model < models:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from asterism.core.files.records import record_from
 from asterism.core.files.user_files import NO_FILE
-from asterism.core.messages.errors import UserError, concerning
+from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.engine.inputs import DISTRIBUTIONS
 
@@ -63,7 +63,7 @@ def read_known_issues(name: str) -> dict[str, KnownIssue]:
 
 
 def _issue(name: str, part: object, said: object) -> KnownIssue:
-    with concerning(f"{name}: {part!r}"):
+    with prefix_errors(f"{name}: {part!r}"):
         issue = record_from(KnownIssue, said if isinstance(said, dict) else {"link": str(said)})
         if issue.inputs not in ("", *DISTRIBUTIONS):
             raise UserError(f"there are no inputs {issue.inputs!r}")

@@ -155,7 +155,7 @@ def _stated_by_outputs(
     model: onnx.ModelProto, shapes: Shapes, known: Mapping[str, int]
 ) -> dict[str, int]:
     """Sizes of inputs that outputs name too, and that come out otherwise: ``past + new``."""
-    came = {value.name: value for value in inferred(model, shapes).output}
+    came = {value.name: value for value in infer_graph_shapes(model, shapes).output}
     sums = {}
     for value in model.graph.output:
         stated = value.type.tensor_type.shape.dim
@@ -167,7 +167,7 @@ def _stated_by_outputs(
     return sums
 
 
-def inferred(model: onnx.ModelProto, shapes: Shapes) -> Any:
+def infer_graph_shapes(model: onnx.ModelProto, shapes: Shapes) -> Any:
     """The graph with the shapes that follow from those of its inputs; as it is where none do.
 
     Args:
@@ -200,7 +200,7 @@ def bounds_of(model: onnx.ModelProto, shapes: Shapes) -> dict[str, int]:
         model: the model.
         shapes: of its inputs, by name.
     """
-    graph = inferred(model, shapes)
+    graph = infer_graph_shapes(model, shapes)
     sizes = {c.name: list(c.dims) for c in model.graph.initializer}
     for value in (*graph.input, *graph.value_info, *graph.output):
         dims = value.type.tensor_type.shape.dim

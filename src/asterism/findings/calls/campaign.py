@@ -31,7 +31,7 @@ class CallOutcome:
 
     Args:
         call: its name.
-        word: a symptom, or why there is none.
+        status: a symptom, or why there is none.
         details: numbers or messages.
         exception: type of an exception.
         frame: innermost frame inside a package.
@@ -39,7 +39,7 @@ class CallOutcome:
     """
 
     call: str
-    word: str
+    status: str
     details: str = ""
     exception: str = ""
     frame: str = ""
@@ -95,15 +95,15 @@ def count_calls(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = {variant: dict(facts) for variant, facts in known.items()}
     for variant in VARIANTS:
-        facts = found.setdefault(variant, {"seconds": 0.0, "words": {}, "calls": ""})
+        facts = found.setdefault(variant, {"seconds": 0.0, "statuses": {}, "calls": ""})
         done = set(facts["calls"].split())
-        words: Counter[str] = Counter(facts["words"])
+        statuses: Counter[str] = Counter(facts["statuses"])
         for outcome in read_outcomes(folder, variant):
             if (mark := mark_of(outcome.call)) not in done:
                 done.add(mark)
-                words[outcome.word] += 1
+                statuses[outcome.status] += 1
                 facts["seconds"] = round(facts["seconds"] + outcome.seconds, 1)
-        facts |= {"words": dict(sorted(words.items())), "calls": " ".join(sorted(done))}
+        facts |= {"statuses": dict(sorted(statuses.items())), "calls": " ".join(sorted(done))}
     return {variant: facts for variant, facts in found.items() if facts["calls"]}
 
 

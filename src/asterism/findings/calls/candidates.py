@@ -66,11 +66,11 @@ def call_occurrences(
         rows.setdefault(key, []).append(name)
     found = []
     for name, one in by_name.items():
-        if one.word not in COLLECTED_SYMPTOMS:
+        if one.status not in COLLECTED_SYMPTOMS:
             continue
         call = calls[name]
         alike = [other for other in rows[call.family, len(call.inputs)] if other != name]
-        right = [calls[other].facts for other in alike if by_name[other].word == RIGHT]
+        right = [calls[other].facts for other in alike if by_name[other].status == RIGHT]
         found.append(call_occurrence(call, variant, one, deciding_facts(call.facts, right)))
     return found
 
@@ -90,22 +90,22 @@ def call_occurrence(
         outcome: what it showed.
         needed: facts that decide, and their values.
     """
-    library, word = VARIANTS[variant].library, outcome.word
+    library, status = VARIANTS[variant].library, outcome.status
     options = frozenset(name for name in needed if " of " not in name)
-    if word == ERROR:
+    if status == ERROR:
         place = library, outcome.exception, outcome.frame, _words(outcome.details)
-    elif word in (CRASH, HANG):
-        place = library, word, outcome.exception, family_of(call.family)
+    elif status in (CRASH, HANG):
+        place = library, status, outcome.exception, family_of(call.family)
     elif "outputs in place of" in outcome.details:
         place = library, "number of outputs", "", ""
     else:
-        kind = SILENT_ACCEPTANCE if word == SILENT_ACCEPTANCE else "wrong"
+        kind = SILENT_ACCEPTANCE if status == SILENT_ACCEPTANCE else "wrong"
         place = library, kind, family_of(call.family), ""
-    rank = int(word not in DIFFERENCES), len(options), len(needed), len(call.expression)
+    rank = int(status not in DIFFERENCES), len(options), len(needed), len(call.expression)
     inputs = "empty" if call.is_empty else "normal"
-    told = frozenset() if word in (ERROR, CRASH, HANG) else options
+    told = frozenset() if status in (ERROR, CRASH, HANG) else options
     entry = CollectedFinding.seen(
-        "call", library, word, call.family, needed, inputs, backend=variant
+        "call", library, status, call.family, needed, inputs, backend=variant
     )
     return FindingOccurrence(call, entry, tuple(filter(None, place)), rank, told, outcome.details)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
-from asterism.core.messages.errors import UserError, concerning
+from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.weights import Arrays, Stored
@@ -44,7 +44,7 @@ def read_models(folder: Path) -> dict[str, Graph]:
         name = model.get("name") if isinstance(model, dict) else None
         if not isinstance(name, str) or name in models:
             raise UserError(f"{path}: model {number} has no name of its own")
-        with concerning(f"{path}: the model {reprlib.repr(name)}"):
+        with prefix_errors(f"{path}: the model {reprlib.repr(name)}"):
             models[name] = graph_from_json({k: v for k, v in model.items() if k != "name"})
     return models
 
@@ -55,7 +55,7 @@ def read_graph(path: Path) -> Graph:
     Raises:
         UserError: it is no graph that the universe declares.
     """
-    with concerning(str(path)):
+    with prefix_errors(str(path)):
         return graph_from_json(read_json(path))
 
 

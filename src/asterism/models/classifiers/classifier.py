@@ -15,9 +15,9 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.probabilities import are_logits, softmax
 from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.models.tensor_models.batching import PROBES
+from asterism.models.tensor_models.batching import TRIALS
 from asterism.models.tensor_models.feeding import FeedingParams
-from asterism.models.tensor_models.model import FileModel
+from asterism.models.tensor_models.model import FileModel, OpeningRequest
 
 Images = NDArray[np.uint8]
 Probabilities = NDArray[np.float32]
@@ -47,7 +47,7 @@ class FileClassifier:
 
     Raises:
         UserError: no such file, damaged, of another format than its name says, no classifier
-            of images, or one that fails on :func:`probe_images`. One line says which.
+            of images, or one that fails on :func:`trial_images`. One line says which.
     """
 
     def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
@@ -56,11 +56,11 @@ class FileClassifier:
         self.name = path.name
         self.input_shape = image_shape(runtime.signature.inputs[0].shape, path)
         batch = (runtime.fixed_batch or _BATCH) if runtime.varies_in else None
-        probes = probe_images(self.input_shape)
+        trials = trial_images(self.input_shape)
         feeding = FeedingParams.of_images(preprocessing, answer.name)
-        self._model = FileModel(path, feeding, True, probes, runtime, batch)
+        self._model = FileModel(path, OpeningRequest(feeding, True, trials), runtime, batch)
         self.classes = _require_classes(self._model, path)
-        self.logits = gives_logits(self._model.predict(probes), path, answer.scale or answer.step)
+        self.logits = gives_logits(self._model.predict(trials), path, answer.scale or answer.step)
         self.notes = (
             *runtime.notes,
             *((f"runs in {runtime.varies_in}, in batches of {batch}",) if batch else ()),
@@ -128,17 +128,17 @@ def require_images(images: Images, shape: tuple[int, int, int], name: str) -> No
         )
 
 
-def probe_images(shape: tuple[int, int, int]) -> Images:
+def trial_images(shape: tuple[int, int, int]) -> Images:
     """Images of all brightnesses and contrasts, black and white among them."""
     rng = np.random.default_rng(0)
-    noise = rng.random((PROBES, *shape), dtype=np.float32)
-    noise *= np.linspace(0, 255, PROBES, dtype=np.float32)[:, None, None, None]
+    noise = rng.random((TRIALS, *shape), dtype=np.float32)
+    noise *= np.linspace(0, 255, TRIALS, dtype=np.float32)[:, None, None, None]
     noise[-1] = 255
     return noise.astype(np.uint8)
 
 
 def gives_logits(raw: Probabilities, path: Path, step: float = 0.0) -> bool:
-    """Whether outputs for :func:`probe_images` are no probabilities.
+    """Whether outputs for :func:`trial_images` are no probabilities.
 
     A classifier may fail on some images, as one does on a black one that it divides by its
     deviation; the rows without NaN or infinity decide.

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.core.workers.channel import Bytes, Channel
-from asterism.core.workers.entry import function_called, name_of
+from asterism.core.workers.entry import function_called, name_function
 from asterism.core.workers.starting import ForkServer
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 
@@ -75,7 +75,7 @@ class IsolatedModel:
         path: the model file, for messages.
         open_model: opens the model in the other process. A function at the top of a module.
         arguments: its arguments, JSON values.
-        probes: its last arguments, arrays.
+        arrays: its last arguments.
         patience: seconds for a call; None for :data:`PATIENCE_S`.
 
     Attributes:
@@ -93,13 +93,13 @@ class IsolatedModel:
         path: Path,
         open_model: Callable[..., Served],
         arguments: Sequence[Any],
-        probes: Arrays = (),
+        arrays: Arrays = (),
         patience: float | None = None,
     ) -> None:
         self.name, self._path = path.name, path
         self._stated_patience = patience
-        self._opening = [str(path), name_of(open_model), list(arguments)]
-        self._probes = probes
+        self._opening = [str(path), name_function(open_model), list(arguments)]
+        self._arrays = arrays
         self._hung = ""
         self._workers: list[WorkerProcess] = []
         self._idle: LifoQueue[WorkerProcess] = LifoQueue()
@@ -156,7 +156,7 @@ class IsolatedModel:
     def _start(self, worker: WorkerProcess) -> dict[str, Any]:
         worker.start_anyhow()
         try:
-            (answer,) = self._exchange(worker, self._probes)
+            (answer,) = self._exchange(worker, self._arrays)
         except BaseException:
             worker.stop()
             raise

@@ -104,14 +104,14 @@ class ComparedOutputs:
         self.batched = None not in self.axes.values()
 
     def make_room(
-        self, run: Callable[[int], Tensors], probes: int, rooms: Sequence[int] | None = None
+        self, run: Callable[[int], Tensors], trials: int, rooms: Sequence[int] | None = None
     ) -> list[str]:
         """Let outputs whose number of rows differs from input to input be of one size.
 
         Args:
-            run: what the model gives for one of the probes alone.
-            probes: how many there are.
-            rooms: the size of each output, 0 for as it is; None to find them by the probes.
+            run: what the model gives for one of the trial items alone.
+            trials: how many there are.
+            rooms: the size of each output, 0 for as it is; None to find them by the trial items.
 
         Returns:
             Notes for the reader of results.
@@ -124,7 +124,7 @@ class ComparedOutputs:
             self.room = {spec.name: named[spec.name] for spec in ragged if spec.name in named}
             return []
         seen: dict[str, set[int]] = {spec.name: set() for spec in ragged}
-        for number in range(probes):
+        for number in range(trials):
             outputs = run(number)
             for spec in ragged:
                 seen[spec.name].add(self._unbatched(outputs[spec.name], spec).shape[1])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from asterism.core.settings import machine
 
 #: Rows that are tried together and alone.
-PROBES = 16
+TRIALS = 16
 #: Most rows of one call, and most bytes that a call takes and gives, so that a large model's
 #: intermediate results stay in memory. A row of so many bytes is worth a call of its own.
 _LARGEST_CALL, _LARGEST_BYTES, _LARGE_ROW = 128, 16_000_000, 400_000
@@ -28,13 +28,13 @@ Run = Callable[[NDArray[Any]], NDArray[Any]]
 class IndependentRows:
     """Calls a model in batches, in several threads; a row's result is the same in every batch.
 
-    Whether the model mixes the rows of a batch is tried with :data:`PROBES` rows. One that does
+    Whether the model mixes the rows of a batch is tried with :data:`TRIALS` rows. One that does
     gets each row alone. So does one with large rows: nothing is gained by more of them in a call.
 
     Args:
         run: the model: ``(n, ...)`` to ``(n, ...)``. It is called from several threads at once.
         fixed_batch: rows that every call must have; None where any number will do.
-        probes: rows to try, at least :data:`PROBES`.
+        trials: rows to try, at least :data:`TRIALS`.
         sizes: numbers of rows, beside one, into which the model itself cuts a call; empty where it
             cuts none.
         workers: threads that call the model; None for as many as the machine's settings say.
@@ -44,7 +44,7 @@ class IndependentRows:
         self,
         run: Run,
         fixed_batch: int | None,
-        probes: NDArray[Any],
+        trials: NDArray[Any],
         sizes: Sequence[int] = (),
         workers: int | None = None,
     ) -> None:
@@ -55,7 +55,7 @@ class IndependentRows:
         self._alone = False
         #: Rows that make a thread's while, and the most of a call.
         self._grain, self._most = 1, _LARGEST_CALL
-        self._settle(probes, sizes or (PROBES,))
+        self._settle(trials, sizes or (TRIALS,))
 
     def __call__(self, values: NDArray[Any]) -> NDArray[Any]:
         """The model's results for at least one row."""
@@ -78,31 +78,31 @@ class IndependentRows:
         filled = np.concatenate([piece, np.repeat(piece[-1:], self._batch - len(piece), axis=0)])
         return self._model(filled)[: len(piece)]
 
-    def _settle(self, probes: NDArray[Any], sizes: Sequence[int]) -> None:
+    def _settle(self, trials: NDArray[Any], sizes: Sequence[int]) -> None:
         """Find out how to run a batch so that no row's result depends on the others."""
         if self._batch is None:
-            self._settle_free(probes[:PROBES], sizes)
+            self._settle_free(trials[:TRIALS], sizes)
         elif self._batch > 1:
-            first = np.repeat(probes, -(-self._batch // len(probes)), axis=0)[: self._batch]
+            first = np.repeat(trials, -(-self._batch // len(trials)), axis=0)[: self._batch]
             other = first[::-1].copy()
             other[0] = first[0]
             row, same = (self._model(batch)[0] for batch in (first, other))
             self._alone = not np.array_equal(row, same, equal_nan=True)
 
-    def _settle_free(self, probes: NDArray[Any], sizes: Sequence[int]) -> None:
-        first = self._model(probes[:1])
-        tokens = probes.ndim == 2 and probes.dtype.kind in "iu"
-        size = max(first.nbytes, 4 * probes[0].size * (_A_TOKEN if tokens else 1))
+    def _settle_free(self, trials: NDArray[Any], sizes: Sequence[int]) -> None:
+        first = self._model(trials[:1])
+        tokens = trials.ndim == 2 and trials.dtype.kind in "iu"
+        size = max(first.nbytes, 4 * trials[0].size * (_A_TOKEN if tokens else 1))
         if size >= _LARGE_ROW:
             self._batch = 1
             return
         self._most = min(_LARGEST_CALL, _LARGEST_BYTES // size)
-        each = np.concatenate([first, _one_by_one(self._model, probes[1:])])
+        each = np.concatenate([first, _one_by_one(self._model, trials[1:])])
         for number in sizes:
-            rows = np.arange(number) % len(probes)
+            rows = np.arange(number) % len(trials)
             started = time.perf_counter()
             try:
-                together = self._model(probes[rows])
+                together = self._model(trials[rows])
             except Exception:  # one row only: its shapes may be written into its operators
                 self._batch = 1
                 return

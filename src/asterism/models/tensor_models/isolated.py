@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 
 from asterism.core.files.records import record_from
 from asterism.models.isolation.isolated_model import IsolatedModel, Served
-from asterism.models.tensor_models.answers import OutputForm, Rows, Shape
+from asterism.models.tensor_models.answers import OutputForm, Rows
 from asterism.models.tensor_models.feeding import FeedingParams
-from asterism.models.tensor_models.model import FileModel
+from asterism.models.tensor_models.model import FileModel, OpeningRequest
 
 #: Bytes of items and answers that are sent at a time: both processes hold them.
 _AT_ONCE = 64_000_000
@@ -26,29 +25,18 @@ class IsolatedFileModel(IsolatedModel):
 
     Args:
         path: the model file.
-        params: what to give beside the items.
-        images: whether items are images uint8 ``(N, H, W, C)``.
-        probes: some items, on which the model is tried.
-        rooms: see :meth:`.ComparedOutputs.make_room`.
-        wanted: shapes of the outputs that they are compared with; None for none.
+        asked: how to open it.
 
     Raises:
         UserError: see :class:`~asterism.models.isolation.isolated_model.IsolatedModel` and
             :class:`~asterism.models.tensor_models.model.FileModel`.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        params: FeedingParams,
-        images: bool,
-        probes: NDArray[Any],
-        rooms: Sequence[int] | None = None,
-        wanted: Sequence[Shape] | None = None,
-    ) -> None:
-        shapes = None if wanted is None else [list(shape) for shape in wanted]
-        arguments = [str(path), params.model_dump(), images, rooms, shapes]
-        super().__init__(path, served_model, arguments, [probes])
+    def __init__(self, path: Path, asked: OpeningRequest) -> None:
+        shapes = None if asked.wanted is None else [list(shape) for shape in asked.wanted]
+        feeding = asked.feeding.model_dump()
+        arguments = [str(path), feeding, asked.images, asked.rooms, shapes]
+        super().__init__(path, served_model, arguments, [asked.trial_items])
         self.form = record_from(OutputForm, self.facts["form"])
         self.classes = self.form.width
         self.notes = tuple(self.facts["notes"])
@@ -76,11 +64,11 @@ def served_model(
     images: bool,
     rooms: list[int] | None,
     wanted: list[list[int]] | None,
-    probes: NDArray[Any],
+    trial_items: NDArray[Any],
 ) -> Served:
     """A model as :class:`IsolatedFileModel` opens it in the other process."""
     feeding = FeedingParams.model_validate(params)
     shapes = None if wanted is None else [tuple(shape) for shape in wanted]
-    model = FileModel(Path(path), feeding, images, probes, rooms=rooms, wanted=shapes)
+    model = FileModel(Path(path), OpeningRequest(feeding, images, trial_items, rooms, shapes))
     facts = {"form": asdict(model.form), "notes": model.notes}
     return facts, lambda arrays: [model.predict(arrays[0])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,8 +19,27 @@ from asterism.models.tensor_models.answers import (
     Shape,
     side_by_side,
 )
-from asterism.models.tensor_models.batching import PROBES, IndependentRows
+from asterism.models.tensor_models.batching import TRIALS, IndependentRows
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
+
+
+@dataclass(frozen=True, eq=False)
+class OpeningRequest:
+    """How a model is to be opened, and for which items.
+
+    Attributes:
+        feeding: what to give beside the items.
+        images: whether items are images uint8 ``(N, H, W, C)``.
+        trial_items: some items, ``(n, ...)`` with n of at least 1: on them the model is tried.
+        rooms: see :meth:`.ComparedOutputs.make_room`.
+        wanted: shapes of the outputs that they are compared with; None for none.
+    """
+
+    feeding: FeedingParams
+    images: bool
+    trial_items: NDArray[Any]
+    rooms: Sequence[int] | None = None
+    wanted: Sequence[Shape] | None = None
 
 
 class FileModel:
@@ -31,13 +51,9 @@ class FileModel:
 
     Args:
         path: the file; its suffix names the format.
-        params: what to give beside the items.
-        images: whether items are images uint8 ``(N, H, W, C)``.
-        probes: some items, ``(n, ...)`` with n of at least 1: on them the model is tried.
+        asked: how to open it.
         runtime: the open file; None where it is to be opened.
         batch: rows of each call where the file leaves it free; None for any number.
-        rooms: see :meth:`.ComparedOutputs.make_room`.
-        wanted: shapes of the outputs that they are compared with; None for none.
 
     Attributes:
         name: the file's name.
@@ -47,30 +63,27 @@ class FileModel:
 
     Raises:
         UserError: the file cannot be opened, an input is left without a value, or the model fails
-            on the probes.
+            on the trial items.
     """
 
     def __init__(
         self,
         path: Path,
-        params: FeedingParams,
-        images: bool,
-        probes: NDArray[Any],
+        asked: OpeningRequest,
         runtime: Runtime | None = None,
         batch: int | None = None,
-        rooms: Sequence[int] | None = None,
-        wanted: Sequence[Shape] | None = None,
     ) -> None:
-        self._rooms = rooms
-        self.name, self._path, self._params = path.name, path, params
+        self._rooms, wanted = asked.rooms, asked.wanted
+        self.name, self._path = path.name, path
         self._runtime = open_runtime(path) if runtime is None else runtime
         signature = self._runtime.signature
-        self._feed = Feed(signature, params, images)
-        self._outputs = ComparedOutputs(signature, params.outputs, str(path))
+        self._feed = Feed(signature, asked.feeding, asked.images)
+        self._outputs = ComparedOutputs(signature, asked.feeding.outputs, str(path))
         self.streams, self._decodes = signature.streams, bool(signature.caches)
         self.notes = tuple(self._feed.notes)
         fixed = 1 if signature.variables else self._runtime.fixed_batch
-        some = np.resize(probes, (max(PROBES, fixed or 1), *probes.shape[1:]))
+        items = asked.trial_items
+        some = np.resize(items, (max(TRIALS, fixed or 1), *items.shape[1:]))
         try:
             fixed = self._settle(some, fixed) or batch
             tried = self._steps(some[: fixed or 1])
@@ -86,7 +99,7 @@ class FileModel:
         except Exception as error:
             takes = ", ".join(map(str, signature.given))
             raise UserError(
-                f"{path} failed on the first inputs, each {probes.dtype} {probes.shape[1:]}; it "
+                f"{path} failed on the first inputs, each {items.dtype} {items.shape[1:]}; it "
                 f"takes {takes}: {error}"
             ) from error
         shapes = {name: value.shape[1:] for name, value in tried.items()}
@@ -114,7 +127,7 @@ class FileModel:
                 raise UserError(f"{self._path}: no axis of an output counts the {fixed} inputs")
             fixed = 1
         if fixed in (None, 1):
-            found = self._outputs.make_room(lambda n: run(some[n : n + 1]), PROBES, self._rooms)
+            found = self._outputs.make_room(lambda n: run(some[n : n + 1]), TRIALS, self._rooms)
             self.notes = (*self.notes, *found)
         return fixed
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -16,10 +15,9 @@ from asterism.models.isolation.isolated_model import ModelCrashError
 from asterism.models.runtimes.runtime import Runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
-from asterism.models.tensor_models.answers import OutputForm, Rows, Shape
-from asterism.models.tensor_models.feeding import FeedingParams
+from asterism.models.tensor_models.answers import OutputForm, Rows
 from asterism.models.tensor_models.isolated import IsolatedFileModel
-from asterism.models.tensor_models.model import FileModel
+from asterism.models.tensor_models.model import FileModel, OpeningRequest
 
 #: Rows of a call to a model whose last bits differ with their number, and the most bytes of these.
 _BATCH, _BATCH_BYTES = 32, 16_000_000
@@ -85,20 +83,13 @@ class FileSubject:
         """Its SHA-256."""
         return digest_of(self.path)
 
-    def open(
-        self,
-        params: FeedingParams,
-        images: bool,
-        probes: NDArray[Any],
-        rooms: Sequence[int] | None = None,
-        wanted: Sequence[Shape] | None = None,
-    ) -> OpenModel:
+    def open(self, asked: OpeningRequest) -> OpenModel:
         """The model, to be used as a context; see :class:`.IsolatedFileModel`.
 
         Raises:
-            UserError: it cannot be opened, or fails on the probes.
+            UserError: it cannot be opened, or fails on the trial items.
         """
-        return IsolatedFileModel(self.path, params, images, probes, rooms=rooms, wanted=wanted)
+        return IsolatedFileModel(self.path, asked)
 
     def __str__(self) -> str:
         return str(self.path)
@@ -132,24 +123,16 @@ class ObjectSubject:
         """What it takes and gives."""
         return self.runtime.signature
 
-    def open(
-        self,
-        params: FeedingParams,
-        images: bool,
-        probes: NDArray[Any],
-        rooms: Sequence[int] | None = None,
-        wanted: Sequence[Shape] | None = None,
-    ) -> OpenModel:
+    def open(self, asked: OpeningRequest) -> OpenModel:
         """The model, to be used as a context; see :class:`.FileModel`.
 
         Raises:
-            UserError: it fails on the probes.
+            UserError: it fails on the trial items.
         """
         runtime, batch = self.runtime, None
         if runtime.varies_in:
-            batch = max(1, min(_BATCH, _BATCH_BYTES // max(1, probes[0].nbytes)))
-        path = Path(self.name)
-        model = _ModelHere(path, params, images, probes, runtime, batch, rooms, wanted)
+            batch = max(1, min(_BATCH, _BATCH_BYTES // max(1, asked.trial_items[0].nbytes)))
+        model = _ModelHere(Path(self.name), asked, runtime, batch)
         model.notes = (*runtime.notes, *model.notes)
         return model
 

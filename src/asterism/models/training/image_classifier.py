@@ -10,7 +10,7 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
 from asterism.models.architectures import build_architecture
-from asterism.models.classifiers.classifier import gives_logits, probe_images
+from asterism.models.classifiers.classifier import gives_logits, trial_images
 from asterism.models.classifiers.layout import image_shape, require_score_for_each, require_vector
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
@@ -57,8 +57,8 @@ def _with_softmax(
     import keras
 
     height, width, channels = model.input_shape[1:]
-    probes = preprocessing.apply(probe_images((height, width, channels)))
-    if not gives_logits(model.predict(probes, verbose=0), path):
+    trials = preprocessing.apply(trial_images((height, width, channels)))
+    if not gives_logits(model.predict(trials, verbose=0), path):
         return model
     log.info("its outputs are logits, a softmax was added", model=model.name)
     softmax = keras.layers.Softmax(name="added_softmax")

@@ -127,10 +127,10 @@ class TorchCopy(nn.Module):
 
     @torch.no_grad()
     def _require_same(self, model: keras.Model) -> None:
-        probes = np.random.default_rng(0).random((4, *model.input_shape[1:]), dtype=np.float32)
-        wanted = np.asarray(model(probes))
+        trials = np.random.default_rng(0).random((4, *model.input_shape[1:]), dtype=np.float32)
+        wanted = np.asarray(model(trials))
         try:
-            found = self(as_torch_takes(probes)).numpy()
+            found = self(as_torch_takes(trials)).numpy()
         except RuntimeError as error:
             raise UserError(f"PyTorch's copy of {model.name} fails: {error}") from None
         if not np.allclose(found, wanted, atol=_ROUNDING):

@@ -98,14 +98,14 @@ class ReportSection:
     answers: tuple[FrontPageAnswer, ...] = ()
 
 
-def bounds(count: int, total: int) -> tuple[float, float]:
+def bound_share(count: int, total: int) -> tuple[float, float]:
     """Ends of the interval of a share; all of [0, 1] where counts contradict each other."""
     return exact_interval(count, total, CONFIDENCE) if 0 <= count <= total else (0.0, 1.0)
 
 
 def of_share(count: int, total: int, noun: str) -> str:
     """``96.0% to 99.2%, 360 images``."""
-    low, high = bounds(count, total)
+    low, high = bound_share(count, total)
     return f"{percent(low)} to {percent(high)}, {counted(total, noun)}"
 
 

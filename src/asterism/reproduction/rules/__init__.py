@@ -5,18 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 from asterism.core.parameters.registry import Registry
 
-#: What a verdict on a claim can be.
-REPRODUCED = "reproduced"
-PARTLY = "partly"
-NOT_REPRODUCED = "not reproduced"
-#: The runs are too few, or scatter too much, for any of the words above.
-NOT_DECIDED = "not decided"
-NOT_COMPARABLE = "not comparable"
-VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_DECIDED, NOT_COMPARABLE)
+
+class Outcome(StrEnum):
+    """What a verdict on a claim can be."""
+
+    REPRODUCED = "reproduced"
+    PARTLY = "partly"
+    NOT_REPRODUCED = "not reproduced"
+    #: The runs are too few, or scatter too much, for any of the words above.
+    NOT_DECIDED = "not decided"
+    NOT_COMPARABLE = "not comparable"
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,11 @@ class ClaimVerdict:
     """What is said of a claim.
 
     Attributes:
-        word: one of ``VERDICTS``.
+        outcome: whether the runs reproduce it.
         reason: why, in a sentence.
     """
 
-    word: str
+    outcome: Outcome
     reason: str
 
 

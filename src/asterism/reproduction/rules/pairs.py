@@ -10,17 +10,7 @@ import numpy as np
 from pydantic import Field
 from scipy import stats
 
-from asterism.reproduction.rules import (
-    NOT_COMPARABLE,
-    NOT_DECIDED,
-    NOT_REPRODUCED,
-    PARTLY,
-    REPRODUCED,
-    RULES,
-    ClaimVerdict,
-    Rule,
-    four_digits,
-)
+from asterism.reproduction.rules import RULES, ClaimVerdict, Outcome, Rule, four_digits
 
 #: Points, and different values of each number, that a correlation needs at least.
 _FEWEST = 5
@@ -57,16 +47,18 @@ class Smaller(Rule):
         first, second = np.array(sample), np.array(other)
         told = f"{four_digits(first.mean())} beside {four_digits(second.mean())}"
         if np.array_equal(first, second):
-            return ClaimVerdict(NOT_REPRODUCED, f"{told}: no run differs")
-        less = float(stats.wilcoxon(first, second, alternative="less").pvalue)
+            return ClaimVerdict(Outcome.NOT_REPRODUCED, f"{told}: no run differs")
+        less, greater = (
+            float(stats.wilcoxon(first, second, alternative=side).pvalue)
+            for side in ("less", "greater")
+        )
         over = f"over {len(first)} runs"
-        if 1 - less < 2 * self.alpha:  # p of the contrary is no smaller than 1 - less
-            greater = float(stats.wilcoxon(first, second, alternative="greater").pvalue)
-            if greater <= self.alpha:
-                contrary = f"the contrary: {told}, p = {greater:.3g} {over}"
-                return ClaimVerdict(NOT_REPRODUCED, contrary)
-        word = REPRODUCED if less <= self.alpha else NOT_DECIDED
-        return ClaimVerdict(word, f"{told}, p = {less:.3g} {over}")
+        if greater <= self.alpha:
+            return ClaimVerdict(
+                Outcome.NOT_REPRODUCED, f"the contrary: {told}, p = {greater:.3g} {over}"
+            )
+        outcome = Outcome.REPRODUCED if less <= self.alpha else Outcome.NOT_DECIDED
+        return ClaimVerdict(outcome, f"{told}, p = {less:.3g} {over}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,20 +99,26 @@ class Correlated(Rule):
             places = np.unique(x)
             x, y = places, np.array([y[x == place].mean() for place in places])
         if len(set(x)) < 2 or len(set(y)) < 2:
-            return ClaimVerdict(NOT_COMPARABLE, "too few different values for a correlation")
+            return ClaimVerdict(
+                Outcome.NOT_COMPARABLE, "too few different values for a correlation"
+            )
         if len(x) < _FEWEST:
-            return ClaimVerdict(NOT_DECIDED, f"{len(x)} points are too few for a correlation")
+            return ClaimVerdict(
+                Outcome.NOT_DECIDED, f"{len(x)} points are too few for a correlation"
+            )
         if (different := min(len(set(x)), len(set(y)))) < _FEWEST:
             told = f"{different} different values are too few for a correlation"
-            return ClaimVerdict(NOT_DECIDED, told)
+            return ClaimVerdict(Outcome.NOT_DECIDED, told)
         found = stats.pearsonr(y, x)
         r, p = float(found.statistic), float(found.pvalue)
         told = f"r = {r:.3f} over {len(x)} points, p = {p:.3g}"
         if p > self.alpha:
-            return ClaimVerdict(NOT_DECIDED, told)
+            return ClaimVerdict(Outcome.NOT_DECIDED, told)
         if self.sign * r < 0:
-            return ClaimVerdict(NOT_REPRODUCED, f"{told}: the contrary")
-        return ClaimVerdict(REPRODUCED if self.sign * r >= self.bound else PARTLY, told)
+            return ClaimVerdict(Outcome.NOT_REPRODUCED, f"{told}: the contrary")
+        return ClaimVerdict(
+            Outcome.REPRODUCED if self.sign * r >= self.bound else Outcome.PARTLY, told
+        )
 
 
 @RULES.register("falls_with")

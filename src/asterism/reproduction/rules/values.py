@@ -9,17 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from asterism.reproduction.quantities import Estimate, estimate
-from asterism.reproduction.rules import (
-    NOT_COMPARABLE,
-    NOT_DECIDED,
-    NOT_REPRODUCED,
-    PARTLY,
-    REPRODUCED,
-    RULES,
-    ClaimVerdict,
-    Rule,
-    four_digits,
-)
+from asterism.reproduction.rules import RULES, ClaimVerdict, Outcome, Rule, four_digits
 
 _ONE_RUN = "one run tells no interval"
 
@@ -75,26 +65,26 @@ class NearValue(Rule):
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
         if paper is None:
-            return ClaimVerdict(NOT_COMPARABLE, "the paper gives no value")
+            return ClaimVerdict(Outcome.NOT_COMPARABLE, "the paper gives no value")
         found = estimate(sample)
         apart = abs(found.mean - paper) / abs(paper) if paper else abs(found.mean)
         told = f"{_told(found)} is {four_digits(100 * apart)}% from {four_digits(paper)}"
         low, high = found.ends
         if found.low is None and not self.exact:
-            return ClaimVerdict(NOT_DECIDED, f"{told}; {_ONE_RUN}")
+            return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; {_ONE_RUN}")
         reach = self.partly * abs(paper)
         if low > paper + reach or high < paper - reach:
-            return ClaimVerdict(NOT_REPRODUCED, told)
+            return ClaimVerdict(Outcome.NOT_REPRODUCED, told)
         if (high - low) / 2 > reach:
-            return ClaimVerdict(NOT_DECIDED, f"{told}; the runs vary too much to decide")
+            return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; the runs vary too much to decide")
         if apart > self.partly:
             near = f"{100 * self.partly:g}% of the paper's value"
-            return ClaimVerdict(NOT_DECIDED, f"{told}; the interval reaches within {near}")
+            return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; the interval reaches within {near}")
         if self.no_effect is not None and low <= self.no_effect <= high:
-            word = NOT_DECIDED if low <= paper <= high else NOT_REPRODUCED
+            outcome = Outcome.NOT_DECIDED if low <= paper <= high else Outcome.NOT_REPRODUCED
             held = f"the interval holds {self.no_effect:g}, no effect"
-            return ClaimVerdict(word, f"{told}; {held}")
-        return ClaimVerdict(REPRODUCED if apart <= self.within else PARTLY, told)
+            return ClaimVerdict(outcome, f"{told}; {held}")
+        return ClaimVerdict(Outcome.REPRODUCED if apart <= self.within else Outcome.PARTLY, told)
 
 
 @RULES.register("at_least")
@@ -127,8 +117,10 @@ class AtLeast(Rule):
         found = estimate(sample)
         told = f"the mean is {_told(found)}"
         if found.low is None and not self.exact:
-            return ClaimVerdict(NOT_DECIDED, f"{told}; {_ONE_RUN}")
+            return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; {_ONE_RUN}")
         low, high = found.ends
         if low >= self.partly:
-            return ClaimVerdict(REPRODUCED if low >= self.bound else PARTLY, told)
-        return ClaimVerdict(NOT_DECIDED if high >= self.partly else NOT_REPRODUCED, told)
+            return ClaimVerdict(Outcome.REPRODUCED if low >= self.bound else Outcome.PARTLY, told)
+        return ClaimVerdict(
+            Outcome.NOT_DECIDED if high >= self.partly else Outcome.NOT_REPRODUCED, told
+        )

@@ -128,7 +128,7 @@ def _spec(tensor: Any) -> TensorSpec:
 log = get_logger(__name__)
 
 #: Images on which an export is compared with Keras.
-_PROBES = 32
+_TRIALS = 32
 #: Numbers of channels that images have.
 _CHANNELS = (1, 3)
 #: Largest difference of an output, in units of 1 or of the largest output, that rounding explains.
@@ -259,10 +259,10 @@ def _renumber(exported: Any) -> None:
 def _agree(native: KerasRuntime, exported: OnnxFileRuntime) -> bool:
     (given,), (taken,) = native.signature.inputs, exported.signature.inputs
     rng = np.random.default_rng(0)
-    sizes = [size or _PROBES for size in given.shape]  # none but the batch is free
-    probes = rng.random(sizes, dtype=np.float32)
-    probes *= np.linspace(0.1, 255, len(probes), dtype=np.float32)[:, None, None, None]
-    (expected,) = native.run({given.name: probes.astype(given.dtype)}).values()
-    (found,) = exported.run({taken.name: probes}).values()
+    sizes = [size or _TRIALS for size in given.shape]  # none but the batch is free
+    trials = rng.random(sizes, dtype=np.float32)
+    trials *= np.linspace(0.1, 255, len(trials), dtype=np.float32)[:, None, None, None]
+    (expected,) = native.run({given.name: trials.astype(given.dtype)}).values()
+    (found,) = exported.run({taken.name: trials}).values()
     unit = max(1.0, float(np.abs(expected).max()))
     return bool(np.abs(expected - found).max() <= _ROUNDING * unit)

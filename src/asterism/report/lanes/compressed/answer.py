@@ -13,7 +13,7 @@ from asterism.report.base.section import (
     KeyFigure,
     Level,
     Step,
-    bounds,
+    bound_share,
     of_share,
     percent,
     points,
@@ -208,13 +208,16 @@ def _may_matter(pair: PairResults) -> bool:
 def _matters(pair: PairResults) -> bool:
     """Whether agreement is too low with its whole interval, or too much accuracy is lost."""
     lost = pair.gained is not None and -pair.gained > ACCURACY_LOST + _ROUNDING
-    low, _ = bounds(pair.deviating or 0, pair.images or 0)
+    low, _ = bound_share(pair.deviating or 0, pair.images or 0)
     return lost or (_may_matter(pair) and 1 - low < AGREEMENT)
 
 
 def _unusual(pairs: Sequence[PairResults]) -> Iterator[str]:
     for pair in pairs:
-        if _may_matter(pair) and 1 - bounds(pair.deviating or 0, pair.images or 0)[0] >= AGREEMENT:
+        if (
+            _may_matter(pair)
+            and 1 - bound_share(pair.deviating or 0, pair.images or 0)[0] >= AGREEMENT
+        ):
             yield (
                 f"“{pair.name}” agrees on less than {percent(AGREEMENT)} of the test images, "
                 "but the interval reaches above: more images would decide."

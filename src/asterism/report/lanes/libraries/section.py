@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_json, read_table, require_file
-from asterism.core.messages.errors import UserError, concerning
+from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.universe.spec import universe
@@ -209,7 +209,7 @@ def _groups(unique: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]
 def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     """A finding with its picture and its script, which lies in a folder of the stage's own."""
     name = str(unique["folder"])
-    with concerning(str(folder / "unique.json")):
+    with prefix_errors(str(folder / "unique.json")):
         graph = graph_from_json(unique["graph"])
         inside = name.removeprefix(f"{_apart(unique)}/")
         if inside in ("", ".", "..") or Path(inside).name != inside:

@@ -1,0 +1,61 @@
+"""Items of floating-point numbers: changes of any size, and bounds that rounding keeps."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.dflare.domains import Domain, Items, shrink_difference
+
+
+class FloatDomain(Domain):
+    """Items of floating-point numbers, whose difference to a reference can be made smaller."""
+
+    @abstractmethod
+    def reach(self, limit: float) -> NDArray[np.float64]:
+        """The largest change of each number within a limit of L∞, as broadcast to items."""
+
+    @abstractmethod
+    def shares_within(
+        self, items: Items, references: Items, measure: str, limit: float
+    ) -> NDArray[np.float64]:
+        """The share of each item's difference that lies within a limit of another measure than L∞.
+
+        Returns:
+            float64 ``(n,)``, from [0, 1].
+        """
+
+    def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
+        """See :meth:`Domain.fade`."""
+        return shrink_difference(items, references, share).astype(items.dtype)
+
+    def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
+        """L∞: every number is clipped; other measures: the whole difference is made smaller."""
+        exact = references.astype(np.float64)
+        if measure == "linf":
+            reach = np.broadcast_to(self.reach(limit), items.shape)
+            nearer = np.clip(items.astype(np.float64), exact - reach, exact + reach)
+            return round_towards(nearer, references, reach)
+        share = self.shares_within(items, references, measure, limit)
+        nearer = shrink_difference(items, references, share)
+        return round_towards(nearer, references, np.abs(nearer - exact))
+
+
+def round_towards(
+    values: NDArray[np.float64], references: NDArray[Any], farthest: NDArray[np.float64]
+) -> NDArray[Any]:
+    """The values in the references' floating dtype, none farther away after rounding.
+
+    Args:
+        values: float64 ``(n, ...)``.
+        references: floating ``(n, ...)``.
+        farthest: the largest difference that is allowed for each value, float64 ``(n, ...)``.
+    """
+    rounded = values.astype(references.dtype)
+    exact = references.astype(np.float64)
+    beyond = np.abs(rounded.astype(np.float64) - exact) > farthest
+    rounded[beyond] = np.nextafter(rounded[beyond], references[beyond])
+    return rounded

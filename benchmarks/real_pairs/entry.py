@@ -1,15 +1,16 @@
 """The registry of real pairs: its schema, and reading its YAML files.
 
-``known/packages.yaml`` names the packages, ``known/pairs/NAME.yaml`` holds one pair each.
+``known/packages.yaml`` names the packages, ``known/pairs/NAME.yaml`` holds one pair each, and
+``known/not_vetted.yaml`` says of which models there is none.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import is_label
@@ -52,10 +53,14 @@ class Step(ParameterSection):
 class ModelRecipe(ParameterSection):
     """Where a model file comes from, and how it is made."""
 
-    file: PackagedFile | None = Field(
-        description="the file to start from; null: the original as it was made"
-    )
+    file: PackagedFile | None = Field(description="the file to start from; null: the original")
     steps: list[Step] = Field(description="what is done to it, in this order")
+
+
+class OriginalRecipe(ModelRecipe):
+    """The same of the original, which starts from a file."""
+
+    file: PackagedFile = Field(description="the file to start from")
 
 
 class InputRecipe(ParameterSection):
@@ -82,21 +87,11 @@ class RealPair(ParameterSection):
 
     title: str = Field(min_length=3, description="what the models are, in a few words")
     compression: str = Field(description="what the compressed file is, in a few words")
-    note: str = Field(description="what a reader of the results should know; may be empty")
-    not_vetted: str | None = Field(description="why the pair cannot be vetted; null: it can")
-    original: ModelRecipe | None
-    compressed: ModelRecipe | None
-    inputs: InputRecipe | None
-    vet: VetRecipe | None
-
-    @model_validator(mode="after")
-    def _is_complete(self) -> Self:
-        parts = (self.original, self.compressed, self.inputs, self.vet)
-        if (self.not_vetted is None) != all(part is not None for part in parts):
-            raise ValueError("a pair has original, compressed, inputs and vet, or not_vetted")
-        if self.original is not None and self.original.file is None:
-            raise ValueError("original.file names the file to start from")
-        return self
+    note: str = Field(description="what a reader of the results should know")
+    original: OriginalRecipe
+    compressed: ModelRecipe
+    inputs: InputRecipe
+    vet: VetRecipe
 
 
 @cache
@@ -118,12 +113,19 @@ def pair_names() -> list[str]:
     return sorted(path.stem for path in (KNOWN / "pairs").glob("*.yaml"))
 
 
+def not_vetted() -> dict[str, dict[str, str]]:
+    """``title`` and ``reason`` of the models that cannot be vetted, by name."""
+    return dict(read_yaml(KNOWN / "not_vetted.yaml"))
+
+
 def read_pair(name: str) -> RealPair:
     """A pair of the registry, checked.
 
     Raises:
         UserError: there is none of that name, or its file is wrong.
     """
+    if name in not_vetted():
+        raise UserError(f"{name} cannot be vetted: {not_vetted()[name]['reason']}")
     if name not in pair_names():
         raise unknown("real pair", name, pair_names())
     path = KNOWN / "pairs" / f"{name}.yaml"

@@ -6,17 +6,17 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection
 from asterism.data.given.kind import INPUT_KINDS, Shaping
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from asterism.data.given.reading import Arrays
+from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker
 
 Wave = NDArray[np.float32]
 
@@ -29,18 +29,21 @@ _VARIANTS = ("m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f4", "
 
 
 @INPUT_MAKERS.register("prompts")
+@dataclass(frozen=True)
 class Prompts(InputMaker):
-    """Cuts of recorded prompts, at any place, some of them noisy."""
+    """Cuts of recorded prompts, at any place, some of them noisy.
 
-    class Options(ParameterSection):
-        """Length and surroundings of waveforms."""
+    Attributes:
+        rate: samples a second.
+        samples: of each waveform.
+        noise: largest deviation of the noise, of full scale.
+    """
 
-        rate: int = Field(ge=8000, description="samples a second")
-        samples: int = Field(ge=1, description="of each waveform")
-        noise: float = Field(ge=0, description="largest deviation of the noise, of full scale")
+    rate: int
+    samples: int
+    noise: float
 
-    @staticmethod
-    def make(count: int, options: Options, rng: np.random.Generator, find: Find) -> MadeInputs:
+    def make(self, count: int, rng: np.random.Generator, find: Find) -> Arrays:
         """See :meth:`.InputMaker.make`: float32 ``(N, samples)``."""
         files = sorted((PROMPTS / _VOICE).rglob("*.wav"))
         files = [file for file in files if "silence" not in file.parts]
@@ -48,14 +51,14 @@ class Prompts(InputMaker):
             raise UserError(f"there are no prompts in {PROMPTS}: `apt-get install {_PACKAGE}`")
         cuts: list[Wave] = []
         while len(cuts) < count:
-            wave = read_sound(files[rng.integers(len(files))], options.rate)
-            while len(wave) < options.samples:  # prompts follow each other after a pause
-                pause = np.zeros(int(rng.uniform(0.1, 0.5) * options.rate), np.float32)
-                more = read_sound(files[rng.integers(len(files))], options.rate)
+            wave = read_sound(files[rng.integers(len(files))], self.rate)
+            while len(wave) < self.samples:  # prompts follow each other after a pause
+                pause = np.zeros(int(rng.uniform(0.1, 0.5) * self.rate), np.float32)
+                more = read_sound(files[rng.integers(len(files))], self.rate)
                 wave = np.concatenate([wave, pause, more])
-            start = int(rng.integers(0, len(wave) - options.samples, endpoint=True))
-            cuts.append(noisy(wave[start : start + options.samples], options.noise, rng))
-        return MadeInputs(np.stack(cuts))
+            start = int(rng.integers(0, len(wave) - self.samples, endpoint=True))
+            cuts.append(noisy(wave[start : start + self.samples], self.noise, rng))
+        return Arrays(np.stack(cuts))
 
 
 def read_sound(path: Path, rate: int) -> Wave:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from asterism.data.given.reading import Arrays
+from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker
 from real_pairs.inputs.words import words
 
 #: Folders of fonts, Debian's packages of them, and the fonts that are taken.
@@ -26,30 +26,35 @@ _FONTS = {
 
 
 @INPUT_MAKERS.register("text_pictures")
+@dataclass(frozen=True)
 class TextPictures(InputMaker):
-    """Lines of words in many fonts, sizes and greys, on noisy grounds."""
+    """Lines of words in many fonts, sizes and greys, on noisy grounds.
 
-    class Options(ParameterSection):
-        """How pictures look."""
+    Attributes:
+        height: pixels of a picture.
+        width: pixels of a picture.
+        lines: most lines of text.
+        words: most words in a line.
+        upside_down: half of them are turned; labels say which.
+    """
 
-        height: int = Field(ge=16, description="pixels of a picture")
-        width: int = Field(ge=16, description="pixels of a picture")
-        lines: int = Field(ge=1, description="most lines of text")
-        words: int = Field(ge=1, description="most words in a line")
-        upside_down: bool = Field(description="half of them are turned; labels say which")
+    height: int
+    width: int
+    lines: int
+    words: int
+    upside_down: bool
 
-    @staticmethod
-    def make(count: int, options: Options, rng: np.random.Generator, find: Find) -> MadeInputs:
+    def make(self, count: int, rng: np.random.Generator, find: Find) -> Arrays:
         """See :meth:`.InputMaker.make`: uint8 ``(N, H, W, 3)``."""
-        pictures = np.stack([_picture(options, rng) for _ in range(count)])
-        if not options.upside_down:
-            return MadeInputs(pictures)
+        pictures = np.stack([_picture(self, rng) for _ in range(count)])
+        if not self.upside_down:
+            return Arrays(pictures)
         labels = rng.permutation(np.arange(count) % 2)
         pictures[labels == 1] = pictures[labels == 1, ::-1, ::-1]
-        return MadeInputs(pictures, labels)
+        return Arrays(pictures, labels)
 
 
-def _picture(options: TextPictures.Options, rng: np.random.Generator) -> NDArray[np.uint8]:
+def _picture(options: TextPictures, rng: np.random.Generator) -> NDArray[np.uint8]:
     from PIL import Image, ImageDraw, ImageFont
 
     lines = int(rng.integers(1, options.lines, endpoint=True))

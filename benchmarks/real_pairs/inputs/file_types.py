@@ -16,7 +16,6 @@ import sqlite3
 import subprocess
 import tarfile
 import tempfile
-import wave
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+from scipy.io import wavfile
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, reading
@@ -176,11 +176,8 @@ def _picture(rng: Rng, form: str) -> bytes:
 
 def _wav(rng: Rng) -> bytes:
     content = io.BytesIO()
-    with wave.open(content, "wb") as sound:
-        sound.setnchannels(1)
-        sound.setsampwidth(2)
-        sound.setframerate(int(rng.choice([8000, 16000, 44100])))
-        sound.writeframes(rng.integers(-9000, 9000, 4000).astype("<i2").tobytes())
+    rate = int(rng.choice([8000, 16000, 44100]))
+    wavfile.write(content, rate, rng.integers(-9000, 9000, 4000).astype("<i2"))
     return content.getvalue()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, q
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
+from vetted_truth.answers import one_by_one
 from vetted_truth.networks import Array
 
 #: Compressed files of ONNX.
@@ -46,7 +48,6 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
     """
     if form == "half":
         return convert_float_to_float16(model, keep_io_types=bool(rng.random() < 0.7))
-    rows = ({k: v[i : i + 1] for k, v in feed.items()} for i in range(100))
     with tempfile.TemporaryDirectory() as folder, without_advice():
         source, target = Path(folder) / "model.onnx", Path(folder) / "small.onnx"
         onnx.save(model, source)
@@ -63,7 +64,7 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
             quantize_static(
                 source,
                 target,
-                calibration_reader(rows),
+                calibration_reader(one_by_one(feed)[:100]),
                 quant_format=QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator,
                 op_types_to_quantize=_OPERATORS,
                 nodes_to_exclude=_IN_FLOAT,
@@ -127,8 +128,7 @@ def _of_floats(
 
 def _rewritten(model: Any, weight: str, zero: str, kind: str, rng: np.random.Generator) -> Any:
     """A copy whose weight is cut, shifted, read in the wrong order, or 0."""
-    copy = type(model)()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     constants = {tensor.name: tensor for tensor in copy.graph.initializer}
     values = numpy_helper.to_array(constants[weight])
     middle = numpy_helper.to_array(constants[zero]).reshape(-1)[0] if zero else 0
@@ -157,8 +157,7 @@ def silenced(model: Any, limit: float, rank: int, axis: int) -> Any:
         rank: of the output.
         axis: of its batch.
     """
-    copy = type(model)()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     graph = copy.graph
     given, answer = graph.input[0], graph.output[0].name
     for node in graph.node:

@@ -11,6 +11,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from vetted_truth.answers import one_by_one
 from vetted_truth.items import BYTES, FEATURES, FRAMES, PICTURE, SOUND, TOKENS, VOCABULARY, Items
 
 Array = NDArray[Any]
@@ -94,9 +95,7 @@ class Net:
         session = onnxruntime.InferenceSession(model.SerializeToString())
         if isinstance(self.batch, str):
             return np.asarray(session.run([tensor], dict(feed))[0])
-        count = len(next(iter(feed.values())))
-        rows = [{k: v[i : i + 1] for k, v in feed.items()} for i in range(count)]
-        return np.concatenate([session.run([tensor], row)[0] for row in rows])
+        return np.concatenate([session.run([tensor], row)[0] for row in one_by_one(feed)])
 
 
 def random(rng: np.random.Generator, *shape: int) -> Array:

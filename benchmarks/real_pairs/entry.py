@@ -6,22 +6,25 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
+from inspect import signature
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import is_label
 from asterism.core.parameters.params import ParameterSection, validate
-from asterism.core.parameters.registry import unknown
+from asterism.core.parameters.registry import Registry, unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.dflare.params import ComparisonParams
 
 #: The registry's files.
 KNOWN = Path(__file__).parent / "known"
 
+T = TypeVar("T")
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -143,6 +146,19 @@ def read_pair(name: str) -> RealPair:
 def packages_of(pair: RealPair) -> list[str]:
     """The packages whose files a pair needs, sorted."""
     return sorted({file["package"] for file in _files_of(pair.model_dump())})
+
+
+def with_options(registry: Registry[Callable[..., T]], name: str, given: Any) -> Callable[..., T]:
+    """A registered function with its options, which it takes by keyword.
+
+    Raises:
+        UserError: there is none of that name, or these are not its options.
+    """
+    function = registry[name]
+    hints, parameters = get_type_hints(function), signature(function).parameters.values()
+    fields: Any = {p.name: (hints[p.name], ...) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    schema = create_model(name, __base__=ParameterSection, **fields)
+    return partial(function, **dict(validate(schema, given, source=f"options of {name}")))
 
 
 def _files_of(value: Any) -> list[dict[str, Any]]:

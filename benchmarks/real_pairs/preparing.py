@@ -19,16 +19,14 @@ from asterism.asking.question import SettledQuestion, settle
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_json, write_arrays, write_json
 from asterism.core.messages.errors import concerning, reading
-from asterism.core.parameters.construction import configure
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming import saved_folders
-from asterism.data.given.reading import Arrays
 from asterism.models.runtimes.runtime import Tensors
 from asterism.models.signatures.reading import read_signature
 from asterism.models.tensor_models.feeding import Feed
-from real_pairs.entry import ModelRecipe, RealPair, packages
-from real_pairs.inputs import INPUT_MAKERS, Find
-from real_pairs.making import MAKERS, Material
+from real_pairs.entry import ModelRecipe, RealPair, packages, with_options
+from real_pairs.inputs import INPUT_MAKERS
+from real_pairs.making import MAKERS, SUFFIXES, Material
 from real_pairs.wheels import packaged_file
 
 #: Libraries that decide what the made files are.
@@ -85,7 +83,9 @@ def _make(name: str, pair: RealPair, conf: Path, folder: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as scratch:
         find = partial(packaged_file, folder=Path(scratch))
         original = _made(pair.original, folder / name, Path(scratch), Material(list, find))
-        made, count = make_inputs(name, pair, find), pair.inputs.count
+        recipe, count = pair.inputs, pair.inputs.count
+        make = with_options(INPUT_MAKERS, recipe.make, recipe.options)
+        made = make(count + recipe.calibration, stream(_SEED, "pairs", name), find)
         labels = {} if made.labels is None else {"labels": made.labels[:count]}
         inputs = folder / "inputs.npz"
         write_arrays(inputs, inputs=made.items[:count], **labels)
@@ -103,21 +103,13 @@ def _made(
     source = original if recipe.file is None else material.find(recipe.file)
     assert source is not None
     for number, step in enumerate(recipe.steps):
-        maker = configure(MAKERS, step.make, step.options)
-        target = scratch / f"{stem.name}-{number}{maker.suffix or source.suffix}"
+        target = scratch / f"{stem.name}-{number}{SUFFIXES.get(step.make, source.suffix)}"
         with reading(str(source)):
-            maker.make(source, target, material)
+            with_options(MAKERS, step.make, step.options)(source, target, material)
         source = target
     result = stem.with_name(stem.name + source.suffix)
     shutil.copyfile(source, result)
     return result
-
-
-def make_inputs(name: str, pair: RealPair, find: Find) -> Arrays:
-    """The inputs of a pair, those for calibration last."""
-    recipe, rng = pair.inputs, stream(_SEED, "pairs", name)
-    maker = configure(INPUT_MAKERS, recipe.make, recipe.options)
-    return maker.make(recipe.count + recipe.calibration, rng, find)
 
 
 def _feeds(

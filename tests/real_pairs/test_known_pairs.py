@@ -13,6 +13,7 @@ from real_pairs.entry import (
     packages_of,
     pair_names,
     read_pair,
+    with_options,
 )
 from real_pairs.inputs import INPUT_MAKERS
 from real_pairs.making import MAKERS
@@ -22,7 +23,6 @@ from real_pairs.results import RESULTS, read_results
 from small_wheels import packaged, put_wheel
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.construction import configure
 from asterism.data.given.kind import INPUT_KINDS
 from asterism.dflare.comparisons import comparison_options
 from places import ROOT
@@ -43,8 +43,8 @@ def test_every_entry_names_makers_with_their_options(name):
     assert packages_of(pair)
     for recipe in (pair.original, pair.compressed):
         for step in recipe.steps:
-            configure(MAKERS, step.make, step.options)
-    configure(INPUT_MAKERS, pair.inputs.make, pair.inputs.options)
+            with_options(MAKERS, step.make, step.options)
+    with_options(INPUT_MAKERS, pair.inputs.make, pair.inputs.options)
     comparison_options(pair.vet.comparison)
     assert pair.vet.kind in INPUT_KINDS
     assert pair.inputs.count > 0

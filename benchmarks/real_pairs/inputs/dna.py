@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.data.given.reading import Arrays
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker
+from real_pairs.inputs import INPUT_MAKERS, Find
 
 #: The ends of introns as they mostly are (Shapiro and Senapathy, 1987): the donor site, and what
 #: stands before an acceptor, a run of pyrimidines.
@@ -16,21 +14,17 @@ _DONOR, _ACCEPTOR, _PYRIMIDINES = "CAGGTAAGT", "CAGG", 16
 
 
 @INPUT_MAKERS.register("dna")
-@dataclass(frozen=True)
-class Dna(InputMaker):
+def dna(count: int, rng: np.random.Generator, find: Find, *, length: int) -> Arrays:
     """Random letters (0 to 3: A, C, G, T) with exons of 80 to 250 and introns of 300 to 2000.
 
     An exon lies in the middle.
 
-    Attributes:
+    Inputs are int32 ``(N, length)``.
+
+    Args:
         length: letters of a sequence.
     """
-
-    length: int
-
-    def make(self, count: int, rng: np.random.Generator, find: Find) -> Arrays:
-        """See :meth:`.InputMaker.make`: int32 ``(N, length)``."""
-        return Arrays(np.stack([_sequence(self.length, rng) for _ in range(count)]))
+    return Arrays(np.stack([_sequence(length, rng) for _ in range(count)]))
 
 
 def _sequence(length: int, rng: np.random.Generator) -> NDArray[np.int32]:

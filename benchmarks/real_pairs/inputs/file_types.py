@@ -18,7 +18,6 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +29,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, reading
 from asterism.data.given.reading import Arrays
 from real_pairs.entry import PackagedFile
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker
+from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.text_pictures import fonts
 from real_pairs.inputs.words import sentences, words
 
@@ -41,28 +40,24 @@ Rng = np.random.Generator
 
 
 @INPUT_MAKERS.register("file_types")
-@dataclass(frozen=True)
-class FileTypes(InputMaker):
+def file_types(count: int, rng: Rng, find: Find, *, labels: PackagedFile) -> Arrays:
     """Files of each type in turn; an item is the first and the last 1,024 bytes, as Magika's are.
 
     White space before the beginning and behind the end goes. All files are long enough, so that
     nothing is padded.
 
-    Attributes:
+    Inputs are int32 ``(N, 2048)``.
+
+    Args:
         labels: a JSON file whose target_labels_space names the types.
     """
-
-    labels: PackagedFile
-
-    def make(self, count: int, rng: Rng, find: Find) -> Arrays:
-        """See :meth:`.InputMaker.make`: int32 ``(N, 2048)``."""
-        path = find(self.labels)
-        with reading(str(path)):
-            space = list(read_json(path)["target_labels_space"])
-        names = sorted(TYPES)
-        chosen = [names[number % len(names)] for number in rng.permutation(count)]
-        items = np.stack([_item(TYPES[name], rng) for name in chosen])
-        return Arrays(items, np.array([space.index(name) for name in chosen], np.int64))
+    path = find(labels)
+    with reading(str(path)):
+        space = list(read_json(path)["target_labels_space"])
+    names = sorted(TYPES)
+    chosen = [names[number % len(names)] for number in rng.permutation(count)]
+    items = np.stack([_item(TYPES[name], rng) for name in chosen])
+    return Arrays(items, np.array([space.index(name) for name in chosen], np.int64))
 
 
 def _item(make: Callable[[Rng], bytes], rng: Rng) -> np.ndarray:

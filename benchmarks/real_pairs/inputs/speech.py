@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.data.given.kind import INPUT_KINDS, Shaping
 from asterism.data.given.reading import Arrays
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker
+from real_pairs.inputs import INPUT_MAKERS, Find
 
 Wave = NDArray[np.float32]
 
@@ -29,36 +28,32 @@ _VARIANTS = ("m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f4", "
 
 
 @INPUT_MAKERS.register("prompts")
-@dataclass(frozen=True)
-class Prompts(InputMaker):
+def prompts(
+    count: int, rng: np.random.Generator, find: Find, *, rate: int, samples: int, noise: float
+) -> Arrays:
     """Cuts of recorded prompts, at any place, some of them noisy.
 
-    Attributes:
+    Inputs are float32 ``(N, samples)``.
+
+    Args:
         rate: samples a second.
         samples: of each waveform.
         noise: largest deviation of the noise, of full scale.
     """
-
-    rate: int
-    samples: int
-    noise: float
-
-    def make(self, count: int, rng: np.random.Generator, find: Find) -> Arrays:
-        """See :meth:`.InputMaker.make`: float32 ``(N, samples)``."""
-        files = sorted((PROMPTS / _VOICE).rglob("*.wav"))
-        files = [file for file in files if "silence" not in file.parts]
-        if not files:
-            raise UserError(f"there are no prompts in {PROMPTS}: `apt-get install {_PACKAGE}`")
-        cuts: list[Wave] = []
-        while len(cuts) < count:
-            wave = read_sound(files[rng.integers(len(files))], self.rate)
-            while len(wave) < self.samples:  # prompts follow each other after a pause
-                pause = np.zeros(int(rng.uniform(0.1, 0.5) * self.rate), np.float32)
-                more = read_sound(files[rng.integers(len(files))], self.rate)
-                wave = np.concatenate([wave, pause, more])
-            start = int(rng.integers(0, len(wave) - self.samples, endpoint=True))
-            cuts.append(noisy(wave[start : start + self.samples], self.noise, rng))
-        return Arrays(np.stack(cuts))
+    files = sorted((PROMPTS / _VOICE).rglob("*.wav"))
+    files = [file for file in files if "silence" not in file.parts]
+    if not files:
+        raise UserError(f"there are no prompts in {PROMPTS}: `apt-get install {_PACKAGE}`")
+    cuts: list[Wave] = []
+    while len(cuts) < count:
+        wave = read_sound(files[rng.integers(len(files))], rate)
+        while len(wave) < samples:  # prompts follow each other after a pause
+            pause = np.zeros(int(rng.uniform(0.1, 0.5) * rate), np.float32)
+            more = read_sound(files[rng.integers(len(files))], rate)
+            wave = np.concatenate([wave, pause, more])
+        start = int(rng.integers(0, len(wave) - samples, endpoint=True))
+        cuts.append(noisy(wave[start : start + samples], noise, rng))
+    return Arrays(np.stack(cuts))
 
 
 def read_sound(path: Path, rate: int) -> Wave:

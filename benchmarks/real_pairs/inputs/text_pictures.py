@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import Arrays
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker
+from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.words import words
 
 #: Folders of fonts, Debian's packages of them, and the fonts that are taken.
@@ -26,49 +25,53 @@ _FONTS = {
 
 
 @INPUT_MAKERS.register("text_pictures")
-@dataclass(frozen=True)
-class TextPictures(InputMaker):
+def text_pictures(
+    count: int,
+    rng: np.random.Generator,
+    find: Find,
+    *,
+    height: int,
+    width: int,
+    lines: int,
+    words: int,
+    upside_down: bool,
+) -> Arrays:
     """Lines of words in many fonts, sizes and greys, on noisy grounds.
 
-    Attributes:
+    Inputs are uint8 ``(N, H, W, 3)``.
+
+    Args:
         height: pixels of a picture.
         width: pixels of a picture.
         lines: most lines of text.
         words: most words in a line.
         upside_down: half of them are turned; labels say which.
     """
-
-    height: int
-    width: int
-    lines: int
-    words: int
-    upside_down: bool
-
-    def make(self, count: int, rng: np.random.Generator, find: Find) -> Arrays:
-        """See :meth:`.InputMaker.make`: uint8 ``(N, H, W, 3)``."""
-        pictures = np.stack([_picture(self, rng) for _ in range(count)])
-        if not self.upside_down:
-            return Arrays(pictures)
-        labels = rng.permutation(np.arange(count) % 2)
-        pictures[labels == 1] = pictures[labels == 1, ::-1, ::-1]
-        return Arrays(pictures, labels)
+    pictures = np.stack([_picture(height, width, lines, words, rng) for _ in range(count)])
+    if not upside_down:
+        return Arrays(pictures)
+    labels = rng.permutation(np.arange(count) % 2)
+    pictures[labels == 1] = pictures[labels == 1, ::-1, ::-1]
+    return Arrays(pictures, labels)
 
 
-def _picture(options: TextPictures, rng: np.random.Generator) -> NDArray[np.uint8]:
+def _picture(
+    height: int, width: int, most_lines: int, most_words: int, rng: np.random.Generator
+) -> NDArray[np.uint8]:
     from PIL import Image, ImageDraw, ImageFont
 
-    lines = int(rng.integers(1, options.lines, endpoint=True))
-    room = options.height // lines
+    lines = int(rng.integers(1, most_lines, endpoint=True))
+    room = height // lines
     ground, ink = int(rng.integers(150, 256)), int(rng.integers(0, 110))
-    image = Image.new("RGB", (options.width, options.height), (ground,) * 3)
+    image = Image.new("RGB", (width, height), (ground,) * 3)
     draw = ImageDraw.Draw(image)
     for line in range(lines):
-        text = " ".join(rng.choice(words(), rng.integers(1, options.words, endpoint=True)))
+        text = " ".join(rng.choice(words(), rng.integers(1, most_words, endpoint=True)))
         size = min(40, int(room * rng.uniform(0.5, 0.8)))
         font = ImageFont.truetype(str(fonts()[rng.integers(len(fonts()))]), size)
         place = int(rng.integers(2, 10)), room * line + int(rng.integers(0, max(1, room // 6)))
         draw.text(place, text, font=font, fill=(ink,) * 3)
-    noise = rng.normal(0, rng.uniform(0, 20), (options.height, options.width, 1))
+    noise = rng.normal(0, rng.uniform(0, 20), (height, width, 1))
     return np.clip(np.asarray(image, np.float32) + noise, 0, 255).astype(np.uint8)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import Arrays
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker
+from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.speech import noisy, spoken
 from real_pairs.inputs.words import sentences
 
@@ -18,27 +16,24 @@ _RATE, _CHUNK = 16_000, 320
 
 
 @INPUT_MAKERS.register("wake_words")
-@dataclass(frozen=True)
-class WakeWords(InputMaker):
+def wake_words(
+    count: int, rng: np.random.Generator, find: Find, *, phrase: str, frames: int
+) -> Arrays:
     """Half of the items end with the wake word, half are other speech; espeak-ng speaks both.
 
     Features are those of TensorFlow Lite's front end for microcontrollers: 40 channels each 10 ms.
 
-    Attributes:
+    Inputs are float32 ``(N, frames, 40)``.
+
+    Args:
         phrase: the wake word.
         frames: of 10 ms, in each item.
     """
-
-    phrase: str
-    frames: int
-
-    def make(self, count: int, rng: np.random.Generator, find: Find) -> Arrays:
-        """See :meth:`.InputMaker.make`: float32 ``(N, frames, 40)``."""
-        wanted = rng.permutation(np.arange(count) % 2) == 1
-        others = [" ".join(str(text).split()[:4]) for text in rng.choice(sentences(), count)]
-        texts = [self.phrase if own else text for own, text in zip(wanted, others, strict=True)]
-        waves = [noisy(wave, 0.01, rng) for wave in spoken(texts, _RATE, rng)]
-        return Arrays(np.stack([_last_frames(wave, self.frames) for wave in waves]))
+    wanted = rng.permutation(np.arange(count) % 2) == 1
+    others = [" ".join(str(text).split()[:4]) for text in rng.choice(sentences(), count)]
+    texts = [phrase if own else text for own, text in zip(wanted, others, strict=True)]
+    waves = [noisy(wave, 0.01, rng) for wave in spoken(texts, _RATE, rng)]
+    return Arrays(np.stack([_last_frames(wave, frames) for wave in waves]))
 
 
 def _last_frames(wave: NDArray[np.float32], frames: int) -> NDArray[np.float32]:

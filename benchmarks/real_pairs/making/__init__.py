@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from asterism.core.parameters.registry import Registry
 from asterism.models.runtimes.runtime import Tensors
@@ -27,25 +25,8 @@ class Material:
     find: Callable[[PackagedFile], Path]
 
 
-class Maker(ABC):
-    """Makes one model file of another. The fields of a maker are its options."""
-
-    #: Of the file that is made; None for that of the source.
-    suffix: ClassVar[str | None] = None
-
-    @abstractmethod
-    def make(self, source: Path, target: Path, material: Material) -> None:
-        """Write the file.
-
-        Args:
-            source: the file to start from.
-            target: the file to write.
-            material: what else there is.
-
-        Raises:
-            UserError: the source is no file that this can be made of.
-        """
-
-
-#: Makers by name.
-MAKERS: Registry[type[Maker]] = Registry("maker of model files", "real_pairs.making")
+#: Makers by name. A maker makes of the first file the second, with its options by keyword. It
+#: raises UserError if the first is no file that this can be made of.
+MAKERS: Registry[Callable[..., None]] = Registry("maker of model files", "real_pairs.making")
+#: Suffixes of files that have another than the file that they are made of.
+SUFFIXES = {"litert": ".tflite"}

@@ -16,7 +16,7 @@ from asterism.core.files.limits import parse_json, read_within
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.onnx_files import read_onnx
 from real_pairs.entry import PackagedFile
-from real_pairs.making import MAKERS, Maker, Material
+from real_pairs.making import MAKERS, Material
 
 #: Largest mean difference, by the mean of the weights, at which weights count as the same rounded.
 _ROUNDED = 0.05
@@ -33,91 +33,74 @@ class _Weight:
 
 
 @MAKERS.register("integer_weights_as_qdq")
-@dataclass(frozen=True)
-class IntegerWeightsAsQdq(Maker):
+def integer_weights_as_qdq(source: Path, target: Path, material: Material) -> None:
     """The same model with ``DequantizeLinear`` in the place of ``Cast`` and ``Mul``."""
-
-    def make(self, source: Path, target: Path, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        model = read_onnx(source)
-        for weight in _weights(model.graph, source):
-            scale, product = numpy_helper.to_array(weight.scale), weight.product
-            if scale.size > 1:
-                axis = int(np.argmax(scale.shape))
-                product.attribute.append(onnx.helper.make_attribute("axis", axis))
-            weight.scale.CopyFrom(numpy_helper.from_array(scale.reshape(-1), weight.scale.name))
-            product.op_type, product.input[0] = "DequantizeLinear", weight.integers.name
-            model.graph.node.remove(weight.cast)
-        onnx.save(model, target)
+    model = read_onnx(source)
+    for weight in _weights(model.graph, source):
+        scale, product = numpy_helper.to_array(weight.scale), weight.product
+        if scale.size > 1:
+            axis = int(np.argmax(scale.shape))
+            product.attribute.append(onnx.helper.make_attribute("axis", axis))
+        weight.scale.CopyFrom(numpy_helper.from_array(scale.reshape(-1), weight.scale.name))
+        product.op_type, product.input[0] = "DequantizeLinear", weight.integers.name
+        model.graph.node.remove(weight.cast)
+    onnx.save(model, target)
 
 
 @MAKERS.register("float_weights")
-@dataclass(frozen=True)
-class FloatWeights(Maker):
+def float_weights(source: Path, target: Path, material: Material, *, weights: PackagedFile) -> None:
     """The same model with the float weights that its integer weights were rounded from.
 
     They are told by their values: those of a matrix, or of its transpose, that differ least.
 
-    Attributes:
+    Args:
         weights: a file of safetensors.
     """
-
-    weights: PackagedFile
-
-    def make(self, source: Path, target: Path, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        model, floats = read_onnx(source), read_safetensors(material.find(self.weights))
-        for weight in _weights(model.graph, source):
-            integers, scale = map(numpy_helper.to_array, (weight.integers, weight.scale))
-            found = _closest(np.asarray(integers.astype(np.float32) * scale, np.float32), floats)
-            if found is None:
-                raise UserError(f"{source} has weights that {self.weights.path} lacks")
-            name = weight.product.output[0]
-            model.graph.initializer.append(numpy_helper.from_array(found, name))
-            for constant in (weight.integers, weight.scale):
-                model.graph.initializer.remove(constant)
-            for node in (weight.cast, weight.product):
-                model.graph.node.remove(node)
-        onnx.save(model, target)
+    model, floats = read_onnx(source), read_safetensors(material.find(weights))
+    for weight in _weights(model.graph, source):
+        integers, scale = map(numpy_helper.to_array, (weight.integers, weight.scale))
+        found = _closest(np.asarray(integers.astype(np.float32) * scale, np.float32), floats)
+        if found is None:
+            raise UserError(f"{source} has weights that {weights.path} lacks")
+        name = weight.product.output[0]
+        model.graph.initializer.append(numpy_helper.from_array(found, name))
+        for constant in (weight.integers, weight.scale):
+            model.graph.initializer.remove(constant)
+        for node in (weight.cast, weight.product):
+            model.graph.node.remove(node)
+    onnx.save(model, target)
 
 
 @MAKERS.register("mean_pooled")
-@dataclass(frozen=True)
-class MeanPooled(Maker):
+def mean_pooled(source: Path, target: Path, material: Material, *, mask: str, hidden: str) -> None:
     """The same model with the mean of the tokens' vectors as its output, without padding.
 
-    Attributes:
+    Args:
         mask: the input that marks the tokens that are there.
         hidden: the output with a vector for each token.
     """
-
-    mask: str
-    hidden: str
-
-    def make(self, source: Path, target: Path, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        model = read_onnx(source)
-        hidden = next(value for value in model.graph.output if value.name == self.hidden)
-        width = hidden.type.tensor_type.shape.dim[2].dim_value
-        pooling = onnx.parser.parse_graph(
-            f"""pool (float {self.hidden}, int64 {self.mask})
-                => (float[N, {width}] sentence_embedding)
-                <int64[1] pool_last = {{2}}, int64[1] pool_tokens = {{1}}> {{
-                pool_mask = Cast <to = 1> ({self.mask})
-                pool_weight = Unsqueeze (pool_mask, pool_last)
-                pool_there = Mul ({self.hidden}, pool_weight)
-                pool_sum = ReduceSum <keepdims = 0> (pool_there, pool_tokens)
-                pool_count = ReduceSum <keepdims = 0> (pool_weight, pool_tokens)
-                sentence_embedding = Div (pool_sum, pool_count)
-            }}"""
-        )
-        for node in pooling.node:
-            node.name = node.output[0]
-        model.graph.node.extend(pooling.node)
-        model.graph.initializer.extend(pooling.initializer)
-        model.graph.output.remove(hidden)
-        model.graph.output.extend(pooling.output)
-        onnx.save(model, target)
+    model = read_onnx(source)
+    hidden = next(value for value in model.graph.output if value.name == hidden)
+    width = hidden.type.tensor_type.shape.dim[2].dim_value
+    pooling = onnx.parser.parse_graph(
+        f"""pool (float {hidden}, int64 {mask})
+            => (float[N, {width}] sentence_embedding)
+            <int64[1] pool_last = {{2}}, int64[1] pool_tokens = {{1}}> {{
+            pool_mask = Cast <to = 1> ({mask})
+            pool_weight = Unsqueeze (pool_mask, pool_last)
+            pool_there = Mul ({hidden}, pool_weight)
+            pool_sum = ReduceSum <keepdims = 0> (pool_there, pool_tokens)
+            pool_count = ReduceSum <keepdims = 0> (pool_weight, pool_tokens)
+            sentence_embedding = Div (pool_sum, pool_count)
+        }}"""
+    )
+    for node in pooling.node:
+        node.name = node.output[0]
+    model.graph.node.extend(pooling.node)
+    model.graph.initializer.extend(pooling.initializer)
+    model.graph.output.remove(hidden)
+    model.graph.output.extend(pooling.output)
+    onnx.save(model, target)
 
 
 def read_safetensors(path: Path) -> dict[str, NDArray[np.float32]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from vetted_truth.compressing import OF_WEIGHTS, damaged_weight
 from vetted_truth.heads import DENSE, Output, fit_label_map
 from vetted_truth.items import FEATURES, PICTURE, SOUND, Items
 from vetted_truth.networks import Array, preprocessed, sound_filters
@@ -18,7 +19,7 @@ from vetted_truth.originals import FITTED, Asked, Original, drawn, preprocessing
 #: Kinds of output, kinds of inputs and damage that these files are made with.
 KINDS = (*DENSE, "label map")
 INPUTS = ("images", "sound", "tensors")
-DAMAGE = ("none", "pruned", "swapped channels", "wrong axis", "constant", "scale", "zero point")
+DAMAGE = ("none", *OF_WEIGHTS, "scale", "zero point")
 FORMS = ("lite int8", "lite weights")
 
 
@@ -142,15 +143,8 @@ def damaged_layer(model: Any, kind: str, rng: np.random.Generator) -> tuple[Any,
     layers = [layer for layer in copy.layers if layer.get_weights()]
     layer = layers[-1] if kind == "constant" else layers[int(rng.integers(len(layers)))]
     weight, *rest = layer.get_weights()
-    if kind == "pruned":
-        weight = np.where(np.abs(weight) < np.quantile(np.abs(weight), 0.9), 0, weight)
-    elif kind == "constant":
-        weight = np.zeros_like(weight)
-    elif kind == "swapped channels":
-        weight = np.roll(weight, int(rng.integers(1, 3)), axis=-2 if layer is layers[-1] else -1)
-    elif kind == "wrong axis":
-        weight = weight.T.reshape(weight.shape)
-    layer.set_weights([weight, *rest])
+    axis = -2 if layer is layers[-1] else -1
+    layer.set_weights([damaged_weight(weight, np.abs(weight), 0, kind, axis, rng), *rest])
     return copy, layer.name
 
 

@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 
 from vetted_truth import lite
 from vetted_truth.answers import Answer, answers, one_by_one
-from vetted_truth.compressing import OF_A_NODE, compressed, damage, silenced
+from vetted_truth.compressing import OF_A_NODE, OF_WEIGHTS, compressed, damage, silenced
 from vetted_truth.counting import ROLES, by_role
 from vetted_truth.heads import HEADS
 from vetted_truth.items import Items, write
@@ -63,7 +63,7 @@ def _asked(kind: str, rng: np.random.Generator) -> Asked:
         if form == "dynamic":
             kinds.remove("saturated")
         if form == "half":
-            kinds = ["none", "NaN on some", *OF_A_NODE[3:]]
+            kinds = ["none", "NaN on some", *OF_WEIGHTS]
             if HEADS.get(kind, (None, ""))[1] == "classes" and inputs != "tensors":
                 kinds.append("half-precision overflow")
     if kind == "decoder":  # which is given one token at a time, all of which are faint
@@ -142,7 +142,7 @@ def _lite(folder: Path, asked: Asked, rng: np.random.Generator) -> Made:
     paths = folder / f"model{suffix}", folder / "model-int8.tflite"
     lite.write_original(original.model, paths[0], rows)
     model, node, whole = original.model, "", bool(rng.random() < 0.4)
-    if asked.damage in ("pruned", "swapped channels", "wrong axis", "constant"):
+    if asked.damage in OF_WEIGHTS:
         model, node = lite.damaged_layer(model, asked.damage, rng)
     content = lite.converted(model, asked.form, rows, whole)
     if asked.damage in ("scale", "zero point"):

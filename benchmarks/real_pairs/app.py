@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from asterism.asking.question import SettledQuestion
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import say
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.sweep.app import SweepRequest, sweep_command
 from asterism.sweep.point import VETTED
@@ -20,10 +21,8 @@ from real_pairs.preparing import prepare
 from real_pairs.results import read_results, write_result
 from real_pairs.wheels import fetch_wheels, missing_wheels
 
-Say = Callable[[str], None]
 
-
-def list_pairs(say: Say) -> None:
+def list_pairs() -> None:
     """Say what pairs there are, and what is there of each."""
     for name in pair_names():
         pair = read_pair(name)
@@ -32,7 +31,7 @@ def list_pairs(say: Say) -> None:
         say(f"{name}: {model['title']}; not vetted: {model['reason']}")
 
 
-def fetch_pairs(names: Sequence[str], say: Say) -> None:
+def fetch_pairs(names: Sequence[str]) -> None:
     """Get the wheels of all pairs, or of those that are named.
 
     Raises:
@@ -44,19 +43,18 @@ def fetch_pairs(names: Sequence[str], say: Say) -> None:
     say("all wheels are there")
 
 
-def vet_pairs(names: Sequence[str], write: bool, say: Say) -> int:
+def vet_pairs(names: Sequence[str], write: bool) -> int:
     """Vet pairs, one after the other; those whose certificate is there and about them are done.
 
     Args:
         names: which ones; none for all.
         write: also write ``results/pairs/NAME.json`` of those that were vetted, and the page.
-        say: takes each line for the user.
 
     Returns:
         The process's exit status: 1 where a pair failed, else 0.
     """
     chosen = {name: read_pair(name) for name in names or pair_names()}
-    failed = [name for name, pair in chosen.items() if not _vet(name, pair, write, say)]
+    failed = [name for name, pair in chosen.items() if not _vet(name, pair, write)]
     if write:
         pairs = {name: read_pair(name) for name in pair_names()}
         before = PAGE.read_text(encoding="utf-8")
@@ -67,7 +65,7 @@ def vet_pairs(names: Sequence[str], write: bool, say: Say) -> int:
     return 1 if failed else 0
 
 
-def _vet(name: str, pair: RealPair, write: bool, say: Say) -> bool:
+def _vet(name: str, pair: RealPair, write: bool) -> bool:
     """Vet one pair; whether it was vetted."""
     try:
         ready = prepare(name, pair, Path("conf"))
@@ -78,7 +76,7 @@ def _vet(name: str, pair: RealPair, write: bool, say: Say) -> bool:
     point = _point(name)
     if _is_current(point, ready.params):
         say(f"{name}: vetted already, {point / VETTED.name / 'index.html'}")
-    elif not _run(name, ready, say):
+    elif not _run(name, ready):
         return False
     verdict = read_json(point / VETTED.name / CERTIFICATE)["verdict"]
     say(f"{name}: {verdict['word']}")
@@ -87,7 +85,7 @@ def _vet(name: str, pair: RealPair, write: bool, say: Say) -> bool:
     return True
 
 
-def _run(name: str, ready: SettledQuestion, say: Say) -> bool:
+def _run(name: str, ready: SettledQuestion) -> bool:
     for line in ready.said:
         say(f"{name}: {line}")
     request = SweepRequest(overrides=ready.overrides, targets=["vet_page"], name=f"pair-{name}")

@@ -70,7 +70,7 @@ def test_a_pair_that_is_not_known_is_one_line():
     with pytest.raises(UserError, match="'ppocr-directions'; did you mean"):
         read_pair("ppocr-directions")
     with pytest.raises(UserError, match=r"mtcnn .*pickled"):
-        app.vet_pairs(["mtcnn"], False, print)
+        app.vet_pairs(["mtcnn"], False)
 
 
 def test_a_missing_wheel_is_one_line_that_says_what_to_do(tmp_path):

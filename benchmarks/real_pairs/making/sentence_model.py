@@ -80,8 +80,8 @@ def mean_pooled(source: Path, target: Path, material: Material, *, mask: str, hi
         hidden: the output with a vector for each token.
     """
     model = read_onnx(source)
-    hidden = next(value for value in model.graph.output if value.name == hidden)
-    width = hidden.type.tensor_type.shape.dim[2].dim_value
+    vectors = next(value for value in model.graph.output if value.name == hidden)
+    width = vectors.type.tensor_type.shape.dim[2].dim_value
     pooling = onnx.parser.parse_graph(
         f"""pool (float {hidden}, int64 {mask})
             => (float[N, {width}] sentence_embedding)
@@ -98,7 +98,7 @@ def mean_pooled(source: Path, target: Path, material: Material, *, mask: str, hi
         node.name = node.output[0]
     model.graph.node.extend(pooling.node)
     model.graph.initializer.extend(pooling.initializer)
-    model.graph.output.remove(hidden)
+    model.graph.output.remove(vectors)
     model.graph.output.extend(pooling.output)
     onnx.save(model, target)
 

@@ -35,7 +35,7 @@ def edited(content: bytes, fault: str) -> bytes | None:
     kind = next(kind for kind in EDITS if kind in described)
     for at, given in enumerate(model.graph.node):
         if given.op_type in described["of"] and EDITS[kind](model.graph, at, described[kind]):
-            return model.SerializeToString()
+            return bytes(model.SerializeToString())
     return None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from asterism.core.files.limits import parse_json, read_within
 from asterism.core.messages.errors import UserError, reading
@@ -40,7 +40,7 @@ def integer_weights_as_qdq(source: Path, target: Path, material: Material) -> No
         scale, product = numpy_helper.to_array(weight.scale), weight.product
         if scale.size > 1:
             axis = int(np.argmax(scale.shape))
-            product.attribute.append(onnx.helper.make_attribute("axis", axis))
+            product.attribute.append(helper.make_attribute("axis", axis))
         weight.scale.CopyFrom(numpy_helper.from_array(scale.reshape(-1), weight.scale.name))
         product.op_type, product.input[0] = "DequantizeLinear", weight.integers.name
         model.graph.node.remove(weight.cast)
@@ -82,24 +82,21 @@ def mean_pooled(source: Path, target: Path, material: Material, *, mask: str, hi
     model = read_onnx(source)
     vectors = next(value for value in model.graph.output if value.name == hidden)
     width = vectors.type.tensor_type.shape.dim[2].dim_value
-    pooling = onnx.parser.parse_graph(
-        f"""pool (float {hidden}, int64 {mask})
-            => (float[N, {width}] sentence_embedding)
-            <int64[1] pool_last = {{2}}, int64[1] pool_tokens = {{1}}> {{
-            pool_mask = Cast <to = 1> ({mask})
-            pool_weight = Unsqueeze (pool_mask, pool_last)
-            pool_there = Mul ({hidden}, pool_weight)
-            pool_sum = ReduceSum <keepdims = 0> (pool_there, pool_tokens)
-            pool_count = ReduceSum <keepdims = 0> (pool_weight, pool_tokens)
-            sentence_embedding = Div (pool_sum, pool_count)
-        }}"""
-    )
-    for node in pooling.node:
-        node.name = node.output[0]
-    model.graph.node.extend(pooling.node)
-    model.graph.initializer.extend(pooling.initializer)
+    for name, axis in {"pool_last": [2], "pool_tokens": [1]}.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.array(axis), name))
+    nodes: list[tuple[str, list[str], str, dict[str, int]]] = [
+        ("Cast", [mask], "pool_mask", {"to": onnx.TensorProto.FLOAT}),
+        ("Unsqueeze", ["pool_mask", "pool_last"], "pool_weight", {}),
+        ("Mul", [hidden, "pool_weight"], "pool_there", {}),
+        ("ReduceSum", ["pool_there", "pool_tokens"], "pool_sum", {"keepdims": 0}),
+        ("ReduceSum", ["pool_weight", "pool_tokens"], "pool_count", {"keepdims": 0}),
+        ("Div", ["pool_sum", "pool_count"], "sentence_embedding", {}),
+    ]
+    for kind, inputs, output, attributes in nodes:
+        model.graph.node.append(helper.make_node(kind, inputs, [output], output, **attributes))
     model.graph.output.remove(vectors)
-    model.graph.output.extend(pooling.output)
+    pooled = ("sentence_embedding", onnx.TensorProto.FLOAT, ["N", width])
+    model.graph.output.append(helper.make_tensor_value_info(*pooled))
     onnx.save(model, target)
 
 

@@ -28,14 +28,11 @@ from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.reducing.reduce import narrow_layers, reduce_model, renumber_nodes
-from asterism.differential.reducing.seeds import make_seed_model
+from asterism.differential.reducing.reduction import reduce_models
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import run_campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.keras_read import graph_of
-from asterism.memo.graphs.light_keras import import_keras
 
 #: Six backends over four libraries, with the cheaper converter: for breadth per second.
 FAST_BACKENDS = (
@@ -67,14 +64,6 @@ class Params(ParameterSection):
     reduce: ReduceParams
     generate: RewardedGenerateParams
     execute: ExecuteParams
-
-
-def seeds(params: ReduceParams) -> dict[str, Graph]:
-    """The listed seed models, reduced and narrowed as the stage does."""
-    made = {n: graph_of(make_seed_model(n, 0), params.open_size)[0] for n in params.models}
-    return {
-        n: renumber_nodes(narrow_layers(reduce_model(g), params.max_width)) for n, g in made.items()
-    }
 
 
 def generate(params: GenerateParams, graphs: dict[str, Graph], count: int) -> None:
@@ -179,9 +168,8 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--backends", choices=[DEFAULT, *sorted(BACKENDS)], default="fast")
     arguments = parser.parse_args()
-    import_keras("numpy")
     params = read_params(Params)
-    graphs = seeds(params.reduce)
+    graphs = reduce_models(params.reduce, 0).models
     if arguments.what == "generate":
         generate(params.generate, graphs, arguments.models)
     elif arguments.what == "coverage":

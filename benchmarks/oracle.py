@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import numpy as np
+import polars
 from numpy.typing import NDArray
 from seeding.copies import COPY
-from seeding.layer_faults import LAYER_FAULTS, node
-from seeding.onnx_faults import ONNX_FAULTS, SHOWN_BY
+from seeding.layer_faults import LAYER_FAULTS
+from seeding.onnx_faults import ONNX_FAULTS, ONNX_MODELS
 
 from asterism.core.messages.console import progress
 from asterism.core.workers.worker import Limits
@@ -37,8 +37,7 @@ from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
 from asterism.differential.oracle.params import JudgeParams
-from asterism.memo.graphs.graph import Graph, sequential
-from asterism.memo.universe.tensors import Tensor
+from asterism.memo.graphs.graph import Graph
 
 #: Workers find the copies, too.
 ENVIRONMENT = {
@@ -69,41 +68,6 @@ DEFECTS = {
 
 KERAS_COPIES = tuple(name for name in SOUND if name != f"{COPY}onnxruntime")
 
-#: Models whose files are edited.
-ONNX_MODELS: dict[str, Graph] = {
-    "images": sequential(
-        Tensor((8, 8, 3)),
-        [
-            node("Conv2D", filters=4, kernel_size=[3, 3], padding="same", activation="relu"),
-            node("BatchNormalization"),
-            node("MaxPooling2D"),
-            node("Conv2D", filters=4, kernel_size=[2, 2], dilation_rate=[2, 2], padding="same"),
-            node("LeakyReLU"),
-            node("Flatten"),
-            node("Dense", units=5, activation="softmax"),
-        ],
-    ),
-    "numbers": sequential(
-        Tensor((6, 6)),
-        [
-            node("Dense", units=6, activation="tanh"),
-            node("UnitNormalization"),
-            node("Dense", units=6, activation="sigmoid"),
-            node("Softmax"),
-            node("Permute", dims=[2, 1]),
-            node("Dense", units=6, activation="relu"),
-        ],
-    ),
-    "sequences": sequential(
-        Tensor((4, 5)),
-        [
-            node("GRU", units=4, return_sequences=True),
-            node("LSTM", units=3),
-            node("Dense", units=3),
-        ],
-    ),
-}
-
 
 def cases() -> Iterator[tuple[str, Graph, tuple[str, ...], tuple[str, ...]]]:
     """Models with the inputs to run with, and the copies to run in."""
@@ -127,7 +91,7 @@ def distribution_of(backend: str) -> str:
     option = option_of(backend)
     if library_of(backend) in KERAS_COPIES:
         return LAYER_FAULTS[option].shown_by
-    return SHOWN_BY.get(option.partition("+")[2], "normal")
+    return str(ONNX_FAULTS[option.partition("+")[2]].get("shown_by", "normal"))
 
 
 def asked(distributions: Iterable[str], backends: Iterable[str]) -> tuple[str, ...]:
@@ -170,12 +134,12 @@ def main() -> None:
     chosen = [case for case in cases() if given.only in case[0]]
     copies = sorted({copy for case in chosen for copy in case[3]})
     clean = tuple(SOUND.values())
-    kinds: Counter[str] = Counter()
-    found: Counter[str] = Counter()
-    by_sum: Counter[str] = Counter()
-    unlike, alarms, judged, missed, gone = set(), [], 0, [], []
-    backends = (*FLOAT64, *clean, *copies)
-    with WorkerPool(backends, Limits(120.0, 3000), environment=ENVIRONMENT) as pool:
+    sound = {*FLOAT64, *clean, "keras_onnx"}
+    faults: list[tuple[str, str, bool, bool]] = []
+    alarms, judged, missed, gone = [], 0, [], []
+    with WorkerPool(
+        (*FLOAT64, *clean, *copies), Limits(120.0, 3000), environment=ENVIRONMENT
+    ) as pool:
         tasks = [
             Task(
                 at,
@@ -187,7 +151,6 @@ def main() -> None:
         ]
         for result in progress(pool.run_all(tasks), total=len(tasks), label="oracle", unit="model"):
             name, graph, distributions, wanted = chosen[result.index]
-            sound = {*FLOAT64, *clean, "keras_onnx"}
             for distribution in distributions:
                 part = only(result, distribution, *sound)
                 judged += sum(b in part.outputs for b in clean)
@@ -205,23 +168,20 @@ def main() -> None:
                 if actual is not None and not differ(actual, expected):
                     gone.append(f"{copy} on {name}: the output is the same")
                     continue
-                others = [b for b in clean if b != original]
-                part = only(result, distribution, *FLOAT64, *others, copy, "keras_onnx")
+                part = only(result, distribution, *(sound - {original}), copy)
                 blamed = {b for f in judge(graph, part, JUDGE, 0).findings for b in f.backends}
-                kinds[library_of(copy)] += 1
-                unlike.add(option_of(copy).partition("+")[2] or option_of(copy))
-                found[library_of(copy)] += copy in blamed
-                by_sum[library_of(copy)] += actual is None or sums_differ(actual, expected)
+                by_sum = actual is None or sums_differ(actual, expected)
+                fault = option_of(copy).rpartition("+")[2]
+                faults.append((original, fault, copy in blamed, by_sum))
                 if copy not in blamed:
                     missed.append(f"{copy} on {name}")
-    print(f"{'copy of':24}{'faults':>8}{'found':>8}{'by the sum':>12}")
-    for name in SOUND:
-        print(f"{SOUND[name]:24}{kinds[name]:8}{found[name]:8}{by_sum[name]:12}")
-    total = max(sum(kinds.values()), 1)
-    print(f"{'all':24}{total:8}{sum(found.values()):8}{sum(by_sum.values()):12}")
+    columns = ["copy of", "fault", "found", "by the sum"]
+    table = polars.DataFrame(faults, columns, orient="row").group_by("copy of", maintain_order=True)
+    print(table.agg(polars.len().alias("faults"), polars.col("found", "by the sum").sum()))
+    total, found, by_sums = len(faults), sum(f[2] for f in faults), sum(f[3] for f in faults)
     print(
-        f"{len(unlike)} different faults; found {sum(found.values()) / total:.1%}, "
-        f"by the sum of outputs with 5% {sum(by_sum.values()) / total:.1%}"
+        f"{len({f[1] for f in faults})} different faults; found {found / max(total, 1):.1%}, "
+        f"by the sum of outputs with 5% {by_sums / max(total, 1):.1%}"
     )
     false = [a for a in alarms if (a[2], a[3][0]) not in DEFECTS]
     print(

@@ -35,11 +35,11 @@ def main() -> int:
     told = parser.parse_args()
     try:
         if told.list:
-            list_pairs(say)
+            list_pairs()
         elif told.fetch:
-            fetch_pairs(told.names, say)
+            fetch_pairs(told.names)
         else:
-            return vet_pairs(told.names, told.write, say)
+            return vet_pairs(told.names, told.write)
     except UserError as error:
         say(f"error: {error}", error=True)
         return 1

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from asterism.asking.question import SettledQuestion
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.terminal import say
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.sweep.app import SweepRequest, sweep_command
 from asterism.sweep.point import VETTED
 from asterism.vetting.opening import GivenPair
 from asterism.vetting.params import CERTIFICATE, VetParams
-from real_pairs.entry import RealPair, packages_of, pair_names, read_pair
+from real_pairs.entry import RealPair, not_vetted, packages_of, pair_names, read_pair
 from real_pairs.page import PAGE, page
-from real_pairs.preparing import PreparedPair, prepare
+from real_pairs.preparing import prepare
 from real_pairs.results import read_results, write_result
 from real_pairs.wheels import fetch_wheels, missing_wheels
 
-Say = Callable[[str], None]
 
-
-def list_pairs(say: Say) -> None:
+def list_pairs() -> None:
     """Say what pairs there are, and what is there of each."""
     for name in pair_names():
         pair = read_pair(name)
         say(f"{name}: {pair.title}, {pair.compression}; {_state(name, pair)}")
+    for name, model in not_vetted().items():
+        say(f"{name}: {model['title']}; not vetted: {model['reason']}")
 
 
-def fetch_pairs(names: Sequence[str], say: Say) -> None:
+def fetch_pairs(names: Sequence[str]) -> None:
     """Get the wheels of all pairs, or of those that are named.
 
     Raises:
@@ -41,25 +43,18 @@ def fetch_pairs(names: Sequence[str], say: Say) -> None:
     say("all wheels are there")
 
 
-def vet_pairs(names: Sequence[str], write: bool, say: Say) -> int:
+def vet_pairs(names: Sequence[str], write: bool) -> int:
     """Vet pairs, one after the other; those whose certificate is there and about them are done.
 
     Args:
-        names: which ones; none for all that can be vetted.
+        names: which ones; none for all.
         write: also write ``results/pairs/NAME.json`` of those that were vetted, and the page.
-        say: takes each line for the user.
 
     Returns:
         The process's exit status: 1 where a pair failed, else 0.
     """
-    failed = []
     chosen = {name: read_pair(name) for name in names or pair_names()}
-    for name in names:
-        if chosen[name].not_vetted is not None:
-            raise UserError(f"{name} cannot be vetted: {chosen[name].not_vetted}")
-    for name, pair in chosen.items():
-        if pair.not_vetted is None and not _vet(name, pair, write, say):
-            failed.append(name)
+    failed = [name for name, pair in chosen.items() if not _vet(name, pair, write)]
     if write:
         pairs = {name: read_pair(name) for name in pair_names()}
         before = PAGE.read_text(encoding="utf-8")
@@ -70,17 +65,18 @@ def vet_pairs(names: Sequence[str], write: bool, say: Say) -> int:
     return 1 if failed else 0
 
 
-def _vet(name: str, pair: RealPair, write: bool, say: Say) -> bool:
+def _vet(name: str, pair: RealPair, write: bool) -> bool:
     """Vet one pair; whether it was vetted."""
     try:
         ready = prepare(name, pair, Path("conf"))
     except UserError as error:
         say(f"{name}: {error}")
         return False
+    assert ready.params is not None, "nothing is open"
     point = _point(name)
     if _is_current(point, ready.params):
         say(f"{name}: vetted already, {point / VETTED.name / 'index.html'}")
-    elif not _run(name, ready, say):
+    elif not _run(name, ready):
         return False
     verdict = read_json(point / VETTED.name / CERTIFICATE)["verdict"]
     say(f"{name}: {verdict['word']}")
@@ -89,7 +85,7 @@ def _vet(name: str, pair: RealPair, write: bool, say: Say) -> bool:
     return True
 
 
-def _run(name: str, ready: PreparedPair, say: Say) -> bool:
+def _run(name: str, ready: SettledQuestion) -> bool:
     for line in ready.said:
         say(f"{name}: {line}")
     request = SweepRequest(overrides=ready.overrides, targets=["vet_page"], name=f"pair-{name}")
@@ -115,8 +111,6 @@ def _is_current(point: Path, params: VetParams) -> bool:
 
 
 def _state(name: str, pair: RealPair) -> str:
-    if pair.not_vetted is not None:
-        return f"not vetted: {pair.not_vetted}"
     if (_point(name) / VETTED.name / CERTIFICATE).exists():
         return "vetted"
     missing = missing_wheels(packages_of(pair))

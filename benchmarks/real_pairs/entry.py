@@ -1,26 +1,30 @@
 """The registry of real pairs: its schema, and reading its YAML files.
 
-``known/packages.yaml`` names the packages, ``known/pairs/NAME.yaml`` holds one pair each.
+``known/packages.yaml`` names the packages, ``known/pairs/NAME.yaml`` holds one pair each, and
+``known/not_vetted.yaml`` says of which models there is none.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
+from inspect import signature
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, TypeVar, get_type_hints
 
-from pydantic import Field, model_validator
+from pydantic import Field, create_model
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import is_label
 from asterism.core.parameters.params import ParameterSection, validate
-from asterism.core.parameters.registry import unknown
+from asterism.core.parameters.registry import Registry, unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.dflare.params import ComparisonParams
 
 #: The registry's files.
 KNOWN = Path(__file__).parent / "known"
 
+T = TypeVar("T")
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
@@ -52,10 +56,14 @@ class Step(ParameterSection):
 class ModelRecipe(ParameterSection):
     """Where a model file comes from, and how it is made."""
 
-    file: PackagedFile | None = Field(
-        description="the file to start from; null: the original as it was made"
-    )
+    file: PackagedFile | None = Field(description="the file to start from; null: the original")
     steps: list[Step] = Field(description="what is done to it, in this order")
+
+
+class OriginalRecipe(ModelRecipe):
+    """The same of the original, which starts from a file."""
+
+    file: PackagedFile = Field(description="the file to start from")
 
 
 class InputRecipe(ParameterSection):
@@ -82,21 +90,11 @@ class RealPair(ParameterSection):
 
     title: str = Field(min_length=3, description="what the models are, in a few words")
     compression: str = Field(description="what the compressed file is, in a few words")
-    note: str = Field(description="what a reader of the results should know; may be empty")
-    not_vetted: str | None = Field(description="why the pair cannot be vetted; null: it can")
-    original: ModelRecipe | None
-    compressed: ModelRecipe | None
-    inputs: InputRecipe | None
-    vet: VetRecipe | None
-
-    @model_validator(mode="after")
-    def _is_complete(self) -> Self:
-        parts = (self.original, self.compressed, self.inputs, self.vet)
-        if (self.not_vetted is None) != all(part is not None for part in parts):
-            raise ValueError("a pair has original, compressed, inputs and vet, or not_vetted")
-        if self.original is not None and self.original.file is None:
-            raise ValueError("original.file names the file to start from")
-        return self
+    note: str = Field(description="what a reader of the results should know")
+    original: OriginalRecipe
+    compressed: ModelRecipe
+    inputs: InputRecipe
+    vet: VetRecipe
 
 
 @cache
@@ -118,12 +116,19 @@ def pair_names() -> list[str]:
     return sorted(path.stem for path in (KNOWN / "pairs").glob("*.yaml"))
 
 
+def not_vetted() -> dict[str, dict[str, str]]:
+    """``title`` and ``reason`` of the models that cannot be vetted, by name."""
+    return dict(read_yaml(KNOWN / "not_vetted.yaml"))
+
+
 def read_pair(name: str) -> RealPair:
     """A pair of the registry, checked.
 
     Raises:
         UserError: there is none of that name, or its file is wrong.
     """
+    if name in not_vetted():
+        raise UserError(f"{name} cannot be vetted: {not_vetted()[name]['reason']}")
     if name not in pair_names():
         raise unknown("real pair", name, pair_names())
     path = KNOWN / "pairs" / f"{name}.yaml"
@@ -141,6 +146,19 @@ def read_pair(name: str) -> RealPair:
 def packages_of(pair: RealPair) -> list[str]:
     """The packages whose files a pair needs, sorted."""
     return sorted({file["package"] for file in _files_of(pair.model_dump())})
+
+
+def with_options(registry: Registry[Callable[..., T]], name: str, given: Any) -> Callable[..., T]:
+    """A registered function with its options, which it takes by keyword.
+
+    Raises:
+        UserError: there is none of that name, or these are not its options.
+    """
+    function = registry[name]
+    hints, parameters = get_type_hints(function), signature(function).parameters.values()
+    fields: Any = {p.name: (hints[p.name], ...) for p in parameters if p.kind is p.KEYWORD_ONLY}
+    schema = create_model(name, __base__=ParameterSection, **fields)
+    return partial(function, **dict(validate(schema, given, source=f"options of {name}")))
 
 
 def _files_of(value: Any) -> list[dict[str, Any]]:

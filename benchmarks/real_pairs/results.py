@@ -14,7 +14,8 @@ from asterism.vetting.params import CERTIFICATE, VetParams
 RESULTS = Path("results/pairs")
 #: Stages that a pair is vetted by.
 _STAGES = {"vet_measure", "vet_search", "vet_repair", "vet_page"}
-#: Figures of a repair that are kept.
+#: Figures of the agreement and of a repair that are kept.
+_AGREEMENT = ("differ", "failed", "accuracy", "distance")
 _REPAIR = (
     "quantised_nodes", "evaluations", "deviating_inputs", "nodes_in_float", "float_share",
     "nodes_with_finer_scales", "bits", "nodes_with_finest_weights",
@@ -48,22 +49,17 @@ def write_result(name: str, point: Path, params: VetParams, folder: Path = RESUL
     record = read_json(point / "record.json")
     target = folder / f"{name}.json"
     with reading(f"the certificate of {name}"):
-        agreement, repair = certificate["measured"]["agreement"], certificate["repair"]
+        measured, repair = certificate["measured"], certificate["repair"]
+        unseen = {"differ": repair["agreement"]["differ"]} if "agreement" in repair else {}
         result = {
-            "verdict": certificate["verdict"],
-            "sha256": certificate["sha256"],
-            "versions": certificate["versions"],
-            "differ": agreement["differ"],
-            "failed": agreement["failed"],
-            "accuracy": agreement["accuracy"],
-            "distance": agreement["distance"],
-            "flips": certificate["measured"]["flips"],
+            **{key: certificate[key] for key in ("verdict", "sha256", "versions")},
+            **{key: measured["agreement"][key] for key in _AGREEMENT},
+            "flips": measured["flips"],
             "searches": {
                 name: {key: value for key, value in found.items() if _is_number(value)}
                 for name, found in certificate["searches"].items()
             },
-            "repair": {key: repair[key] for key in _REPAIR if key in repair}
-            | ({"differ": repair["agreement"]["differ"]} if "agreement" in repair else {}),
+            "repair": {key: repair[key] for key in _REPAIR if key in repair} | unseen,
             "bytes": [Path(path).stat().st_size for path in (params.original, params.compressed)],
             "seconds": _seconds(record, target),
         }

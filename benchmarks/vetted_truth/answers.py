@@ -21,11 +21,15 @@ def opened(path: Path) -> Model:
     return {".onnx": _onnx, ".tflite": _lite, ".keras": _keras}[path.suffix](path)
 
 
-def answers(path: Path, feed: Mapping[str, Array], rows: int | None = None) -> list[Answer]:
+def answers(path: Path, feed: Mapping[str, Array]) -> list[Answer]:
     """The outputs for each item."""
-    model = opened(path)
-    count = len(next(iter(feed.values()))) if rows is None else rows
-    return [model({name: v[i : i + 1] for name, v in feed.items()}) for i in range(count)]
+    return list(map(opened(path), one_by_one(feed)))
+
+
+def one_by_one(feed: Mapping[str, Array]) -> list[dict[str, Array]]:
+    """Inputs of a model, ``(N, ...)`` each, as those of one item each."""
+    count = len(next(iter(feed.values())))
+    return [{name: values[i : i + 1] for name, values in feed.items()} for i in range(count)]
 
 
 def _onnx(path: Path) -> Model:

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from damages import damaged, sites
+from damages import Site, damaged, sites
 from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
+from vetted_truth.answers import one_by_one
 from vetted_truth.networks import Array
 
 #: Compressed files of ONNX.
 FORMATS = ("qdq", "qoperator", "dynamic", "half")
-#: What may be wrong with the constants of one node.
-OF_A_NODE = (
-    "scale",
-    "zero point",
-    "saturated",
-    "pruned",
-    "swapped channels",
-    "wrong axis",
-    "constant",
-)
+#: What may be wrong with the weight of one node, and with its constants.
+OF_WEIGHTS = ("pruned", "swapped channels", "wrong axis", "constant")
+OF_A_NODE = ("scale", "zero point", "saturated", *OF_WEIGHTS)
 #: Operators of which weights and outputs are quantised.
 _OPERATORS = ["Conv", "Gemm", "MatMul", "Relu"]
 #: What follows a detector's suppression is left as it is.
@@ -46,7 +41,6 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
     """
     if form == "half":
         return convert_float_to_float16(model, keep_io_types=bool(rng.random() < 0.7))
-    rows = ({k: v[i : i + 1] for k, v in feed.items()} for i in range(100))
     with tempfile.TemporaryDirectory() as folder, without_advice():
         source, target = Path(folder) / "model.onnx", Path(folder) / "small.onnx"
         onnx.save(model, source)
@@ -63,7 +57,7 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
             quantize_static(
                 source,
                 target,
-                calibration_reader(rows),
+                calibration_reader(one_by_one(feed)[:100]),
                 quant_format=QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator,
                 op_types_to_quantize=_OPERATORS,
                 nodes_to_exclude=_IN_FLOAT,
@@ -85,22 +79,23 @@ def damage(
         kind: of :data:`OF_A_NODE`.
         rng: draws the order.
     """
-    found = [site for site in sites(model) if site.part == "weight" or kind == "saturated"]
     names = {node.name for node in original.graph.node}
+    found = [site for site in sites(model) if site.part == "weight" or kind == "saturated"]
     found = [site for site in found if site.node in names]
+    floats = [Site(node.name, "weight", node.input[1], "", "") for node in _weighted(model)]
     if kind == "constant":
-        last = _last(original)
-        found = [site for site in found if site.node == last and site.part == "weight"]
+        last = _weighted(original)[-1].name
+        found, floats = ([site for site in some if site.node == last] for some in (found, floats))
+    if not found and kind in OF_WEIGHTS:  # as in half precision
+        found = floats
     for index in rng.permutation(len(found)):
         site = found[index]
-        if kind in ("scale", "saturated", "zero point"):
-            copy = damaged(model, site, "zero" if kind == "zero point" else kind)
+        if kind in OF_WEIGHTS:
+            copy = _rewritten(model, site, kind, rng)
         else:
-            copy = _rewritten(model, site.values, site.zero, kind, rng)
+            copy = damaged(model, site, "zero" if kind == "zero point" else kind)
         if copy is not None:
             yield copy, site.node
-    if not found and kind in ("pruned", "swapped channels", "wrong axis", "constant"):
-        yield from _of_floats(model, original, kind, rng)
 
 
 def _weighted(model: Any) -> list[Any]:
@@ -110,40 +105,38 @@ def _weighted(model: Any) -> list[Any]:
     return [n for n in nodes if n.input[1] in constants and n.name not in _IN_FLOAT]
 
 
-def _last(original: Any) -> str:
-    return str(_weighted(original)[-1].name)
-
-
-def _of_floats(
-    model: Any, original: Any, kind: str, rng: np.random.Generator
-) -> Iterator[tuple[Any, str]]:
-    """Damage to weights that are real numbers, as in half precision."""
-    nodes = _weighted(model)
-    if kind == "constant":
-        nodes = [node for node in nodes if node.name == _last(original)]
-    for index in rng.permutation(len(nodes)):
-        yield _rewritten(model, nodes[index].input[1], "", kind, rng), nodes[index].name
-
-
-def _rewritten(model: Any, weight: str, zero: str, kind: str, rng: np.random.Generator) -> Any:
-    """A copy whose weight is cut, shifted, read in the wrong order, or 0."""
-    copy = type(model)()
-    copy.CopyFrom(model)
+def _rewritten(model: Any, site: Site, kind: str, rng: np.random.Generator) -> Any:
+    copy = deepcopy(model)
     constants = {tensor.name: tensor for tensor in copy.graph.initializer}
-    values = numpy_helper.to_array(constants[weight])
-    middle = numpy_helper.to_array(constants[zero]).reshape(-1)[0] if zero else 0
+    values = numpy_helper.to_array(constants[site.values])
+    middle = numpy_helper.to_array(constants[site.zero]).reshape(-1)[0] if site.zero else 0
     far = np.abs(values.astype(np.float64) - float(middle))
-    if kind == "pruned":
-        values = np.where(far < np.quantile(far, 0.9), np.asarray(middle, values.dtype), values)
-    elif kind == "constant":
-        values = np.full_like(values, middle)
-    elif kind == "swapped channels":
-        axis = 1 if values.ndim == 2 else 0
-        values = np.roll(values, int(rng.integers(1, 3)), axis)
-    elif values.ndim > 1:
-        values = np.ascontiguousarray(values.T).reshape(values.shape)
-    constants[weight].CopyFrom(numpy_helper.from_array(np.ascontiguousarray(values), weight))
+    values = damaged_weight(values, far, middle, kind, 1 if values.ndim == 2 else 0, rng)
+    tensor = numpy_helper.from_array(np.ascontiguousarray(values), site.values)
+    constants[site.values].CopyFrom(tensor)
     return copy
+
+
+def damaged_weight(
+    values: Array, far: Array, middle: Any, kind: str, axis: int, rng: np.random.Generator
+) -> Array:
+    """A weight that is cut, shifted, read in the wrong order, or 0.
+
+    Args:
+        values: of the weight.
+        far: how far each is from 0.
+        middle: what stands for 0.
+        kind: of :data:`OF_WEIGHTS`.
+        axis: along which channels are shifted.
+        rng: draws how far they are.
+    """
+    if kind == "pruned":
+        return np.where(far < np.quantile(far, 0.9), np.asarray(middle, values.dtype), values)
+    if kind == "constant":
+        return np.full_like(values, middle)
+    if kind == "swapped channels":
+        return np.roll(values, int(rng.integers(1, 3)), axis)
+    return np.ascontiguousarray(values.T).reshape(values.shape)
 
 
 def silenced(model: Any, limit: float, rank: int, axis: int) -> Any:
@@ -157,8 +150,7 @@ def silenced(model: Any, limit: float, rank: int, axis: int) -> Any:
         rank: of the output.
         axis: of its batch.
     """
-    copy = type(model)()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     graph = copy.graph
     given, answer = graph.input[0], graph.output[0].name
     for node in graph.node:

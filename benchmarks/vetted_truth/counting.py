@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 
 from vetted_truth.answers import Answer
 
@@ -169,13 +170,7 @@ def transcript(scores: Array, blank: int = 0) -> list[int]:
 def transcript_error(f: Array, g: Array, blank: int = 0) -> float:
     """The edit distance of two transcripts as a share of the first one's symbols."""
     wanted, given = (transcript(scores, blank) for scores in (f, g))
-    row = np.arange(len(given) + 1)
-    for i, one in enumerate(wanted, 1):
-        new = [i]
-        for j, other in enumerate(given, 1):
-            new.append(min(row[j] + 1, new[-1] + 1, row[j - 1] + (one != other)))
-        row = np.array(new)
-    return float(row[-1]) / max(1, len(wanted))
+    return Levenshtein.distance(wanted, given) / max(1, len(wanted))
 
 
 def cosine(x: Array, y: Array) -> Array:

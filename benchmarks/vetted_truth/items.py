@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import wave
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy.io import wavfile
 
 Array = NDArray[Any]
 
@@ -56,21 +56,17 @@ def draw(kind: str, scene: str, count: int, rng: np.random.Generator) -> Items:
         count: how many.
         rng: draws all.
     """
-    if scene == "regions":
-        return _regions(count, rng)
-    if scene == "objects":
-        return _objects(count, rng)
     if scene == "spoken":
         return _spoken(kind, count, rng)
-    if scene == "sentence":
-        return _sentences(count, rng)
-    return {
+    by_kind = {
         "images": _patterns,
         "sound": _tones,
         "tokens": _words,
         "bytes": _contents,
         "tensors": _points,
-    }[kind](count, rng)
+    }
+    scenes = {"regions": _regions, "objects": _objects, "sentence": _sentences}
+    return scenes.get(scene, by_kind[kind])(count, rng)
 
 
 def _background(count: int, rng: np.random.Generator) -> Array:
@@ -228,11 +224,7 @@ def write(items: Items, folder: Path, labelled: bool, as_array: bool) -> Path:
         if items.kind == "images":
             Image.fromarray(value).save(path)
         elif items.kind == "sound":
-            with wave.open(str(path), "wb") as file:
-                file.setnchannels(1)
-                file.setsampwidth(2)
-                file.setframerate(RATE)
-                file.writeframes(np.round(value * 32768).astype("<i2").tobytes())
+            wavfile.write(path, RATE, np.round(value * 32768).astype("<i2"))
         else:
             path.write_bytes(value.tobytes())
     return root

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from vetted_truth.compressing import OF_WEIGHTS, damaged_weight
 from vetted_truth.heads import DENSE, Output, fit_label_map
 from vetted_truth.items import FEATURES, PICTURE, SOUND, Items
 from vetted_truth.networks import Array, preprocessed, sound_filters
@@ -18,7 +19,7 @@ from vetted_truth.originals import FITTED, Asked, Original, drawn, preprocessing
 #: Kinds of output, kinds of inputs and damage that these files are made with.
 KINDS = (*DENSE, "label map")
 INPUTS = ("images", "sound", "tensors")
-DAMAGE = ("none", "pruned", "swapped channels", "wrong axis", "constant", "scale", "zero point")
+DAMAGE = ("none", *OF_WEIGHTS, "scale", "zero point")
 FORMS = ("lite int8", "lite weights")
 
 
@@ -49,41 +50,36 @@ def _body(
 ) -> tuple[Any, Any]:
     from keras import Input, layers
 
+    def drawn_layer(layer: Any, x: Any, shape: tuple[int, ...], spread: float) -> Any:
+        """A layer whose weights keep the size of values."""
+        weight = rng.normal(0, np.sqrt(2 / np.prod(shape[:-1])), shape)
+        return _layer(layer, x, weight, rng.normal(0, spread, shape[-1]))
+
     if inputs == "images":
         given = Input((PICTURE, PICTURE, 3), name="images")
         few = lite_feed(items[:200], preprocessing)
         mean, spread = few.mean((0, 1, 2)), few.std((0, 1, 2))
         weight = rng.normal(0, 1, (3, 3, 3, 16)) * 2 / np.sqrt(27) / spread.reshape(1, 1, 3, 1)
         bias = rng.normal(0, 0.3, 16) - (weight * mean.reshape(1, 1, 3, 1)).sum((0, 1, 2))
-        x = _layer(
-            layers.Conv2D(16, 3, padding="same", activation="relu", name="first"),
-            given,
-            weight,
-            bias,
-        )
+        first = layers.Conv2D(16, 3, padding="same", activation="relu", name="first")
         stride = 1 if kind == "label map" else 2
-        weight = rng.normal(0, np.sqrt(2 / 144), (3, 3, 16, 24))
         second = layers.Conv2D(24, 3, stride, padding="same", activation="relu", name="second")
-        x = _layer(second, x, weight, rng.normal(0, 0.2, 24))
+        x = drawn_layer(second, _layer(first, given, weight, bias), (3, 3, 16, 24), 0.2)
         return given, x if kind == "label map" else layers.GlobalAveragePooling2D()(x)
     if inputs == "sound":
         given = Input((SOUND,), name="waveform")
+        first = layers.Conv1D(48, 64, 25, activation="relu", name="first")
         weight = sound_filters().T[:, np.newaxis]
         x = layers.Reshape((SOUND, 1))(given)
-        first = layers.Conv1D(48, 64, 25, activation="relu", name="first")
         x = _layer(first, x, weight, rng.normal(-0.1, 0.02, 48))
         second = layers.Conv1D(32, 1, activation="relu", name="second")
-        weight = rng.normal(0, np.sqrt(2 / 48), (1, 48, 32))
-        x = _layer(second, x, weight, rng.normal(0, 0.2, 32))
+        x = drawn_layer(second, x, (1, 48, 32), 0.2)
         return given, layers.GlobalAveragePooling1D()(x)
     given = Input((FEATURES,), name="features")
-    x, wide = given, FEATURES
-    for name in ("first", "second"):
-        weight = rng.normal(0, np.sqrt(2 / wide), (wide, 32))
-        x = _layer(
-            layers.Dense(32, activation="relu", name=name), x, weight, rng.normal(0, 0.3, 32)
-        )
-        wide = 32
+    x = given
+    for name, wide in (("first", FEATURES), ("second", 32)):
+        layer = layers.Dense(32, activation="relu", name=name)
+        x = drawn_layer(layer, x, (wide, 32), 0.3)
     return given, x
 
 
@@ -147,15 +143,8 @@ def damaged_layer(model: Any, kind: str, rng: np.random.Generator) -> tuple[Any,
     layers = [layer for layer in copy.layers if layer.get_weights()]
     layer = layers[-1] if kind == "constant" else layers[int(rng.integers(len(layers)))]
     weight, *rest = layer.get_weights()
-    if kind == "pruned":
-        weight = np.where(np.abs(weight) < np.quantile(np.abs(weight), 0.9), 0, weight)
-    elif kind == "constant":
-        weight = np.zeros_like(weight)
-    elif kind == "swapped channels":
-        weight = np.roll(weight, int(rng.integers(1, 3)), axis=-2 if layer is layers[-1] else -1)
-    elif kind == "wrong axis":
-        weight = weight.T.reshape(weight.shape)
-    layer.set_weights([weight, *rest])
+    axis = -2 if layer is layers[-1] else -1
+    layer.set_weights([damaged_weight(weight, np.abs(weight), 0, kind, axis, rng), *rest])
     return copy, layer.name
 
 

@@ -6,10 +6,7 @@ import copy
 import json
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,7 +21,6 @@ from vetted_truth.counting import ROLES
 from vetted_truth.judging import Outcome, judge_answers, judge_repair
 from vetted_truth.networks import Array
 from vetted_truth.pairs import GIVEN, counted, right_answers
-from vetted_truth.running import read_outcomes
 
 CLASSES, WIDTH = 5, 24
 #: What ends a network by the kind of its outputs: their role, how many, and the last module.
@@ -215,17 +211,3 @@ def run_pair(seed: int, number: int) -> dict[str, Any]:
     outcome.asked, outcome.seconds = asked, time.monotonic() - started
     facts = {"kind": head, "input_kind": inputs, "form": form, "damage": kind, "node": node}
     return {"number": number, "seed": seed, **facts, "labelled": labelled, **asdict(outcome)}
-
-
-def run_modules(work: Path, pairs: int, seed: int, jobs: int) -> Iterator[dict[str, Any]]:
-    """Outcomes of the first pairs; those that are known come from ``modules.jsonl``."""
-    work.mkdir(parents=True, exist_ok=True)
-    file = work / "modules.jsonl"
-    known = read_outcomes(file, seed)
-    yield from (known[number] for number in range(pairs) if number in known)
-    left = [number for number in range(pairs) if number not in known]
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for done in as_completed(pool.submit(run_pair, seed, number) for number in left):
-            with file.open("a") as to:
-                to.write(json.dumps(done.result()) + "\n")
-            yield done.result()

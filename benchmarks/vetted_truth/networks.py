@@ -11,6 +11,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from vetted_truth.answers import one_by_one
 from vetted_truth.items import BYTES, FEATURES, FRAMES, PICTURE, SOUND, TOKENS, VOCABULARY, Items
 
 Array = NDArray[Any]
@@ -24,6 +25,14 @@ PREPROCESSING: dict[str, tuple[Any, Any]] = {
         1 / 255 / np.array((0.229, 0.224, 0.225)),
         -np.array((0.485, 0.456, 0.406)) / (0.229, 0.224, 0.225),
     ),
+}
+#: Names, type and sizes of a model's input, by the kind of inputs.
+_INPUTS: dict[str, tuple[list[str], int, list[int]]] = {
+    "images": (["images", "input", "pixel_values"], TensorProto.FLOAT, [3, PICTURE, PICTURE]),
+    "sound": (["waveform", "audio", "input"], TensorProto.FLOAT, [SOUND]),
+    "tokens": (["input_ids", "tokens"], TensorProto.INT64, [TOKENS]),
+    "bytes": (["bytes"], TensorProto.INT32, [BYTES]),
+    "tensors": (["features", "input", "x"], TensorProto.FLOAT, [FEATURES]),
 }
 
 
@@ -94,9 +103,7 @@ class Net:
         session = onnxruntime.InferenceSession(model.SerializeToString())
         if isinstance(self.batch, str):
             return np.asarray(session.run([tensor], dict(feed))[0])
-        count = len(next(iter(feed.values())))
-        rows = [{k: v[i : i + 1] for k, v in feed.items()} for i in range(count)]
-        return np.concatenate([session.run([tensor], row)[0] for row in rows])
+        return np.concatenate([session.run([tensor], row)[0] for row in one_by_one(feed)])
 
 
 def random(rng: np.random.Generator, *shape: int) -> Array:
@@ -120,35 +127,28 @@ def body(net: Net, items: Items, preprocessing: str, rng: np.random.Generator) -
         The input's name, and the features'.
     """
     kind = items.kind
+    names, number, sizes = _INPUTS[kind]
+    name = str(rng.choice(names))
+    net.inputs.append((name, number, [net.batch, *sizes]))
     if kind == "images":
-        name = str(rng.choice(["images", "input", "pixel_values"]))
-        net.inputs.append((name, TensorProto.FLOAT, [net.batch, 3, PICTURE, PICTURE]))
         return name, _convolutions(net, name, items, preprocessing, rng)
     if kind == "sound":
-        name = str(rng.choice(["waveform", "audio", "input"]))
-        net.inputs.append((name, TensorProto.FLOAT, [net.batch, SOUND]))
         return name, _filters(net, name, rng)
     if kind in ("tokens", "bytes"):
-        rows, length = (VOCABULARY, TOKENS) if kind == "tokens" else (257, BYTES)
-        name = str(rng.choice(["input_ids", "tokens"])) if kind == "tokens" else "bytes"
-        number = TensorProto.INT64 if kind == "tokens" else TensorProto.INT32
-        net.inputs.append((name, number, [net.batch, length]))
+        rows = VOCABULARY if kind == "tokens" else 257
         table = net.constant("embeddings.weight", rng.normal(0, 1, (rows, 24)).astype(np.float32))
         looked_up = net.add("Gather", [table, name], "/embeddings/Gather")
         turned = net.add("Transpose", [looked_up], "/Transpose", perm=[0, 2, 1])
         return name, _rows(net, turned, 24, rng)
-    name = str(rng.choice(["features", "input", "x"]))
     if items.values.ndim == 3:
-        net.inputs.append((name, TensorProto.FLOAT, [net.batch, FRAMES, FEATURES]))
+        net.inputs[-1][2].insert(1, FRAMES)
         turned = net.add("Transpose", [name], "/Transpose", perm=[0, 2, 1])
         return name, _rows(net, turned, FEATURES, rng)
-    net.inputs.append((name, TensorProto.FLOAT, [net.batch, FEATURES]))
-    x, wide = name, FEATURES
-    for number in range(2):
-        layer, size = f"/layers.{number}", 32
-        bias = rng.normal(0, 0.3, size)
-        x = net.weighted("Gemm", x, random(rng, wide, size), bias, f"{layer}/Gemm")
-        x, wide = net.add("Relu", [x], f"{layer}/Relu"), size
+    x = name
+    for number, wide in enumerate((FEATURES, 32)):
+        layer, bias = f"/layers.{number}", rng.normal(0, 0.3, 32)
+        x = net.weighted("Gemm", x, random(rng, wide, 32), bias, f"{layer}/Gemm")
+        x = net.add("Relu", [x], f"{layer}/Relu")
     return name, x
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ import onnx
 from scipy.stats import binomtest
 
 from vetted_truth import lite
-from vetted_truth.answers import Answer, answers
-from vetted_truth.compressing import OF_A_NODE, compressed, damage, silenced
+from vetted_truth.answers import Answer, answers, one_by_one
+from vetted_truth.compressing import OF_A_NODE, OF_WEIGHTS, compressed, damage, silenced
 from vetted_truth.counting import ROLES, by_role
 from vetted_truth.heads import HEADS
 from vetted_truth.items import Items, write
@@ -62,7 +63,7 @@ def _asked(kind: str, rng: np.random.Generator) -> Asked:
         if form == "dynamic":
             kinds.remove("saturated")
         if form == "half":
-            kinds = ["none", "NaN on some", *OF_A_NODE[3:]]
+            kinds = ["none", "NaN on some", *OF_WEIGHTS]
             if HEADS.get(kind, (None, ""))[1] == "classes" and inputs != "tensors":
                 kinds.append("half-precision overflow")
     if kind == "decoder":  # which is given one token at a time, all of which are faint
@@ -101,8 +102,7 @@ def make(folder: Path, asked: Asked, seed: int, number: int) -> dict[str, Any]:
         "seed": [seed, number],
     }
     for name, items in sets.items():
-        arrays: dict[str, Any] = {**_feed(made, items)}
-        np.savez(folder / f"{name}.npz", **arrays)
+        np.savez(folder / f"{name}.npz", **_feed(made, items))  # type: ignore[arg-type]
     (folder / "truth.json").write_text(json.dumps(truth, indent=1))
     return truth
 
@@ -142,7 +142,7 @@ def _lite(folder: Path, asked: Asked, rng: np.random.Generator) -> Made:
     paths = folder / f"model{suffix}", folder / "model-int8.tflite"
     lite.write_original(original.model, paths[0], rows)
     model, node, whole = original.model, "", bool(rng.random() < 0.4)
-    if asked.damage in ("pruned", "swapped channels", "wrong axis", "constant"):
+    if asked.damage in OF_WEIGHTS:
         model, node = lite.damaged_layer(model, asked.damage, rng)
     content = lite.converted(model, asked.form, rows, whole)
     if asked.damage in ("scale", "zero point"):
@@ -173,7 +173,7 @@ def _counted(asked: Asked, made: Made, items: Items) -> dict[str, Any]:
         accuracy = [right_answers(original.outputs[0].role, side, items.labels) for side in (f, g)]
     beyond = lost = 0
     if asked.form == "half" and asked.damage in ("none", "half-precision overflow"):
-        beyond = int(_beyond_half(original.model, feed).sum())
+        beyond = _beyond_half(original.model, feed)
         lost = _lost_in_half(made.paths[1], feed) if beyond else 0
     return {
         "kind": asked.kind,
@@ -226,40 +226,27 @@ def _interval(count: int, total: int) -> Any:
 def _lost_in_half(path: Path, feed: dict[str, Array]) -> int:
     """Of the first items, how many have no finite answer in true half precision."""
     from onnx.reference import ReferenceEvaluator
+    from onnxruntime.transformers.onnx_model import OnnxModel
 
     model = onnx.load(path)
-    nodes, known = list(model.graph.node), {v.name for v in model.graph.input} | {""}
-    known |= {tensor.name for tensor in model.graph.initializer}
-    del model.graph.node[:]
-    while nodes:  # the converter leaves them unsorted
-        ready = [node for node in nodes if known.issuperset(node.input)]
-        model.graph.node.extend(ready)
-        known |= {name for node in ready for name in node.output}
-        nodes = [node for node in nodes if node not in ready]
+    OnnxModel.graph_topological_sort(model.graph)  # the converter leaves it unsorted
     evaluator = ReferenceEvaluator(model)
     halves = {v.name for v in model.graph.input if v.type.tensor_type.elem_type == 10}
     given = {k: v.astype(np.float16) if k in halves else v for k, v in feed.items()}
-    rows = [{k: v[i : i + 1] for k, v in given.items()} for i in range(_SLOW)]
     with np.errstate(all="ignore"):
-        found = [evaluator.run(None, row) for row in rows]
+        found = [evaluator.run(None, row) for row in one_by_one(given)[:_SLOW]]
     return sum(not all(np.isfinite(v).all() for v in answer) for answer in found)
 
 
-def _beyond_half(model: Any, feed: dict[str, Array]) -> Array:
-    """On which items a tensor of the original is beyond the largest number in half precision."""
+def _beyond_half(model: Any, feed: dict[str, Array]) -> int:
+    """On how many items a tensor of the original exceeds the largest number in half precision."""
     import onnxruntime
 
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     known = {output.name for output in copy.graph.output}
     copy.graph.output.extend(v for v in model.graph.value_info if v.name not in known)
     session = onnxruntime.InferenceSession(copy.SerializeToString())
-    rows = [
-        {k: v[i : i + 1] for k, v in feed.items()} for i in range(len(next(iter(feed.values()))))
-    ]
-    return np.array(
-        [
-            any(v.dtype == np.float32 and (np.abs(v) > 65504).any() for v in session.run(None, row))
-            for row in rows
-        ]
+    found = [session.run(None, row) for row in one_by_one(feed)]
+    return sum(
+        any(v.dtype == np.float32 and (np.abs(v) > 65504).any() for v in answer) for answer in found
     )

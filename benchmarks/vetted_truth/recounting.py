@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from asterism.dflare.comparisons import COMPARISONS
 from vetted_truth.answers import Answer
@@ -124,11 +125,7 @@ def _sequence(options: Mapping[str, Any], x: Array, y: Array) -> Rows | None:
 
 
 def _tokens(options: Mapping[str, Any], x: Array, y: Array) -> Rows:
-    def logarithms(scores: Array) -> Array:
-        shifted = scores - scores.max(-1, keepdims=True)
-        return np.asarray(shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)))
-
-    p, q = logarithms(x), logarithms(y)
+    p, q = log_softmax(x, -1), log_softmax(y, -1)
     divergence = np.maximum((np.exp(p) * (p - q)).sum(-1), 0)
     return np.asarray(~(_flat(divergence).mean(1) <= options["tolerance"]))
 

@@ -8,8 +8,8 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, as_completed
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -30,7 +30,7 @@ class Runs:
     """Where pairs are made and vetted.
 
     Attributes:
-        work: holds ``pairs``, ``runs`` and ``outcomes.jsonl``.
+        work: holds ``pairs`` and ``runs``.
         seed: of all pairs.
         asterism: the command.
     """
@@ -38,11 +38,6 @@ class Runs:
     work: Path
     seed: int
     asterism: str
-
-    @property
-    def outcomes(self) -> Path:
-        """A line of JSON for each pair that was judged."""
-        return self.work / "outcomes.jsonl"
 
     def pair(self, number: int) -> dict[str, Any]:
         """Make a pair where it is not there yet; its truth."""
@@ -54,20 +49,17 @@ class Runs:
         return make(folder, asked, self.seed, number)
 
     def run(self, number: int) -> dict[str, Any]:
-        """Vet one pair, judge what is said, and write that down."""
+        """Vet one pair, and judge what is said."""
         folder, truth = self.work / "pairs" / f"{number:04d}", self.pair(number)
         place = self.work / "runs" / f"{number:04d}"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         outcome = self._answered(truth, folder, place)
         facts = {k: truth[k] for k in ("kind", "input_kind", "form", "damage", "node", "labelled")}
-        line = {"number": number, "seed": self.seed, **facts, **asdict(outcome)}
-        with self.outcomes.open("a") as file:
-            file.write(json.dumps(line) + "\n")
         for entry in place.iterdir():  # the projects, not what was said
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)
-        return line
+        return {"number": number, "seed": self.seed, **facts, **asdict(outcome)}
 
     def _answered(self, truth: dict[str, Any], folder: Path, place: Path) -> Outcome:
         """The outcome, after the questions that the program asks are answered from the truth."""
@@ -166,9 +158,24 @@ def read_outcomes(file: Path, seed: int) -> dict[int, dict[str, Any]]:
     return {line["number"]: line for line in map(json.loads, lines) if line["seed"] == seed}
 
 
-def run_all(runs: Runs, pairs: int, jobs: int) -> Iterator[dict[str, Any]]:
-    """Outcomes of the first pairs; those that are known come first."""
-    known = read_outcomes(runs.outcomes, runs.seed)
-    with ThreadPoolExecutor(jobs) as pool:
-        yield from (known[i] for i in range(pairs) if i in known)
-        yield from pool.map(runs.run, [i for i in range(pairs) if i not in known])
+def run_all(
+    run: Callable[[int], dict[str, Any]], pairs: int, file: Path, seed: int, pool: Executor
+) -> Iterator[dict[str, Any]]:
+    """Outcomes of the first pairs; those that a file knows come first, and it gets the others.
+
+    Args:
+        run: gives the outcome of a pair, by its number.
+        pairs: how many.
+        file: has a line of JSON for each outcome.
+        seed: of all pairs.
+        pool: runs several at a time.
+    """
+    known = read_outcomes(file, seed)
+    yield from (known[number] for number in range(pairs) if number in known)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    left = [number for number in range(pairs) if number not in known]
+    with pool:
+        for done in as_completed(pool.submit(run, number) for number in left):
+            with file.open("a") as to:
+                to.write(json.dumps(done.result()) + "\n")
+            yield done.result()

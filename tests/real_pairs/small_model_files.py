@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import onnxruntime
+from real_pairs.entry import with_options
 from real_pairs.making import MAKERS, Material
 
-from asterism.core.parameters.construction import options_of
 from asterism.models.tensor_models.feeding import FeedingParams
 from onnx_texts import write_onnx
 
@@ -21,7 +21,7 @@ def make(name, source, target, options=(), **material):
     found = Material(
         material.get("calibration", lambda: []), lambda file: material["files"][file.path]
     )
-    MAKERS[name].make(source, target, options_of(MAKERS, name, dict(options)), found)
+    with_options(MAKERS, name, dict(options))(source, target, found)
     return target
 
 

@@ -8,10 +8,12 @@ import yaml
 from real_pairs.entry import (
     PackagedFile,
     RealPair,
+    not_vetted,
     packages,
     packages_of,
     pair_names,
     read_pair,
+    with_options,
 )
 from real_pairs.inputs import INPUT_MAKERS
 from real_pairs.making import MAKERS
@@ -21,7 +23,6 @@ from real_pairs.results import RESULTS, read_results
 from small_wheels import packaged, put_wheel
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.construction import options_of
 from asterism.data.given.kind import INPUT_KINDS
 from asterism.dflare.comparisons import comparison_options
 from places import ROOT
@@ -39,13 +40,11 @@ def small_wheel(monkeypatch):
 @pytest.mark.parametrize("name", pair_names())
 def test_every_entry_names_makers_with_their_options(name):
     pair = read_pair(name)
-    assert packages_of(pair) or pair.not_vetted
-    if pair.not_vetted is not None:
-        return
+    assert packages_of(pair)
     for recipe in (pair.original, pair.compressed):
         for step in recipe.steps:
-            options_of(MAKERS, step.make, step.options)
-    options_of(INPUT_MAKERS, pair.inputs.make, pair.inputs.options)
+            with_options(MAKERS, step.make, step.options)
+    with_options(INPUT_MAKERS, pair.inputs.make, pair.inputs.options)
     comparison_options(pair.vet.comparison)
     assert pair.vet.kind in INPUT_KINDS
     assert pair.inputs.count > 0
@@ -53,16 +52,15 @@ def test_every_entry_names_makers_with_their_options(name):
 
 def test_there_are_ten_pairs_and_each_package_has_one():
     pairs = {name: read_pair(name) for name in pair_names()}
-    assert sum(pair.not_vetted is None for pair in pairs.values()) >= 10
+    assert len(pairs) >= 10
     used = {package for pair in pairs.values() for package in packages_of(pair)}
-    without_files = {"mtcnn"}
-    assert used | without_files == set(packages())
+    assert used | set(not_vetted()) == set(packages())
 
 
-def test_an_entry_is_whole_or_says_why_it_is_not_vetted():
+def test_an_entry_is_whole():
     whole = read_pair("ppocr-direction").model_dump()
     for name in ("original", "inputs"):
-        with pytest.raises(ValueError, match="not_vetted"):
+        with pytest.raises(ValueError, match=name):
             RealPair.model_validate(whole | {name: None})
     with pytest.raises(ValueError, match=r"original\.file"):
         RealPair.model_validate(whole | {"original": {"file": None, "steps": []}})
@@ -72,7 +70,7 @@ def test_a_pair_that_is_not_known_is_one_line():
     with pytest.raises(UserError, match="'ppocr-directions'; did you mean"):
         read_pair("ppocr-directions")
     with pytest.raises(UserError, match=r"mtcnn .*pickled"):
-        app.vet_pairs(["mtcnn"], False, print)
+        app.vet_pairs(["mtcnn"], False)
 
 
 def test_a_missing_wheel_is_one_line_that_says_what_to_do(tmp_path):
@@ -117,6 +115,7 @@ def test_an_entry_names_files_inside_known_wheels(monkeypatch, tmp_path, name, f
         whole[part] = json.loads(json.dumps(whole[part]).replace('"magika"', '"small"'))
     whole["inputs"]["options"]["labels"] = file.model_dump()
     (tmp_path / "pairs").mkdir()
+    (tmp_path / "not_vetted.yaml").write_text("{}")
     (tmp_path / "pairs" / f"{name}.yaml").write_text(yaml.safe_dump(whole))
     monkeypatch.setattr(entry, "KNOWN", tmp_path)
     assert pair_names() == [name]

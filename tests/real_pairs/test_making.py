@@ -10,6 +10,7 @@ import wave
 import numpy as np
 import onnx
 import pytest
+from real_pairs.entry import with_options
 from real_pairs.inputs import INPUT_MAKERS, speech
 from real_pairs.inputs.file_types import TYPES
 from real_pairs.inputs.words import sentences, words
@@ -17,7 +18,6 @@ from real_pairs.making.sentence_model import read_safetensors
 from small_model_files import FEEDING, FILE, answers, convolution, make, write_safetensors
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.construction import options_of
 from asterism.models.tensor_models.model import FileModel, OpeningRequest
 from onnx_texts import write_onnx
 from places import ROOT
@@ -145,11 +145,11 @@ def test_every_maker_of_inputs_is_among_the_cases():
 def test_equal_streams_make_equal_inputs_and_others_make_others(name, tmp_path):
     (tmp_path / "f").write_text("[UNK]\n[CLS]\n[SEP]\nthe\n##s\n.\n" + "\n".join("abcdefghijk"))
     (tmp_path / "labels").write_text(LABELS)
-    options = options_of(INPUT_MAKERS, name, CASES[name])
+    maker = with_options(INPUT_MAKERS, name, CASES[name])
 
     def made(seed):
         rng = np.random.default_rng(seed)
-        return INPUT_MAKERS[name].make(6, options, rng, lambda file: tmp_path / file.path)
+        return maker(6, rng, lambda file: tmp_path / file.path)
 
     try:
         first = made(0)
@@ -195,9 +195,9 @@ def test_sentences_do_not_depend_on_what_else_is_imported():
 def test_what_is_not_installed_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(speech, "PROMPTS", tmp_path)
     rng = np.random.default_rng(0)
-    options = options_of(INPUT_MAKERS, "prompts", CASES["prompts"])
+    maker = with_options(INPUT_MAKERS, "prompts", CASES["prompts"])
     with pytest.raises(UserError, match="asterisk-core-sounds-en-wav"):
-        INPUT_MAKERS["prompts"].make(2, options, rng, lambda file: tmp_path)
+        maker(2, rng, lambda file: tmp_path)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(UserError, match="espeak-ng"):
         speech.spoken(["a"], 8000, rng)

@@ -78,7 +78,7 @@ def test_statuses_and_what_commands_say(tmp_path):
     assert cases.wrong_with(ran(tmp_path, "31-names", said.replace("vet=0", "vet=1", 1))) != []
     said = "--- asterism check /x/empty.onnx\nONNX, 0 operators\n  yes  vet it\nstatus=0\n"
     assert cases.wrong_with(ran(tmp_path, "22-other", said)) == [
-        "check empty.onnx: does not say empty",
-        "check empty.onnx: says that it can be vetted",
+        "check /x/empty.onnx: nowhere is said: empty",
+        "check /x/empty.onnx: is said: ^ +yes +vet",
     ]
     assert "22-other: WRONG" in cases.shown(ran(tmp_path, "22-other", said))

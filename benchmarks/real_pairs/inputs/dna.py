@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
-from asterism.core.parameters.params import ParameterSection
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from asterism.data.given.reading import Arrays
+from real_pairs.inputs import INPUT_MAKERS, Find
 
 #: The ends of introns as they mostly are (Shapiro and Senapathy, 1987): the donor site, and what
 #: stands before an acceptor, a run of pyrimidines.
@@ -15,21 +14,17 @@ _DONOR, _ACCEPTOR, _PYRIMIDINES = "CAGGTAAGT", "CAGG", 16
 
 
 @INPUT_MAKERS.register("dna")
-class Dna(InputMaker):
+def dna(count: int, rng: np.random.Generator, find: Find, *, length: int) -> Arrays:
     """Random letters (0 to 3: A, C, G, T) with exons of 80 to 250 and introns of 300 to 2000.
 
     An exon lies in the middle.
+
+    Inputs are int32 ``(N, length)``.
+
+    Args:
+        length: letters of a sequence.
     """
-
-    class Options(ParameterSection):
-        """Length of sequences."""
-
-        length: int = Field(ge=100, description="letters of a sequence")
-
-    @staticmethod
-    def make(count: int, options: Options, rng: np.random.Generator, find: Find) -> MadeInputs:
-        """See :meth:`.InputMaker.make`: int32 ``(N, length)``."""
-        return MadeInputs(np.stack([_sequence(options.length, rng) for _ in range(count)]))
+    return Arrays(np.stack([_sequence(length, rng) for _ in range(count)]))
 
 
 def _sequence(length: int, rng: np.random.Generator) -> NDArray[np.int32]:

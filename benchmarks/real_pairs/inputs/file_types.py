@@ -16,20 +16,20 @@ import sqlite3
 import subprocess
 import tarfile
 import tempfile
-import wave
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import yaml
-from pydantic import Field
+from scipy.io import wavfile
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, reading
-from asterism.core.parameters.params import ParameterSection
+from asterism.data.given.reading import Arrays
 from real_pairs.entry import PackagedFile
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.text_pictures import fonts
 from real_pairs.inputs.words import sentences, words
 
@@ -40,28 +40,24 @@ Rng = np.random.Generator
 
 
 @INPUT_MAKERS.register("file_types")
-class FileTypes(InputMaker):
+def file_types(count: int, rng: Rng, find: Find, *, labels: PackagedFile) -> Arrays:
     """Files of each type in turn; an item is the first and the last 1,024 bytes, as Magika's are.
 
     White space before the beginning and behind the end goes. All files are long enough, so that
     nothing is padded.
+
+    Inputs are int32 ``(N, 2048)``.
+
+    Args:
+        labels: a JSON file whose target_labels_space names the types.
     """
-
-    class Options(ParameterSection):
-        """What the labels are."""
-
-        labels: PackagedFile = Field(description="a JSON file whose target_labels_space names them")
-
-    @staticmethod
-    def make(count: int, options: Options, rng: Rng, find: Find) -> MadeInputs:
-        """See :meth:`.InputMaker.make`: int32 ``(N, 2048)``."""
-        path = find(options.labels)
-        with reading(str(path)):
-            space = list(read_json(path)["target_labels_space"])
-        names = sorted(TYPES)
-        chosen = [names[number % len(names)] for number in rng.permutation(count)]
-        items = np.stack([_item(TYPES[name], rng) for name in chosen])
-        return MadeInputs(items, np.array([space.index(name) for name in chosen], np.int64))
+    path = find(labels)
+    with reading(str(path)):
+        space = list(read_json(path)["target_labels_space"])
+    names = sorted(TYPES)
+    chosen = [names[number % len(names)] for number in rng.permutation(count)]
+    items = np.stack([_item(TYPES[name], rng) for name in chosen])
+    return Arrays(items, np.array([space.index(name) for name in chosen], np.int64))
 
 
 def _item(make: Callable[[Rng], bytes], rng: Rng) -> np.ndarray:
@@ -71,7 +67,7 @@ def _item(make: Callable[[Rng], bytes], rng: Rng) -> np.ndarray:
         last = content[-_BLOCK:].rstrip()[-_SEEN:]
         if len(first) == len(last) == _SEEN:
             return np.frombuffer(first + last, np.uint8).astype(np.int32)
-    raise ValueError(f"{make.__name__} makes files that are too short")
+    raise ValueError("files are too short")
 
 
 def _text(rng: Rng, count: int = 60) -> str:
@@ -159,30 +155,24 @@ def _zip(rng: Rng) -> bytes:
     return content.getvalue()
 
 
-def _picture(form: str) -> Callable[[Rng], bytes]:
-    def make(rng: Rng) -> bytes:
-        from PIL import Image, ImageDraw, ImageFont
+def _picture(rng: Rng, form: str) -> bytes:
+    from PIL import Image, ImageDraw, ImageFont
 
-        image = Image.new("RGB", (160, 120), tuple(rng.integers(0, 256, 3).tolist()))
-        draw = ImageDraw.Draw(image)
-        for _ in range(6):
-            font = ImageFont.truetype(str(fonts()[rng.integers(len(fonts()))]), 24)
-            place = tuple(rng.integers(0, 100, 2).tolist())
-            draw.text(place, _names(rng, 1)[0], tuple(rng.integers(0, 256, 3).tolist()), font)
-        content = io.BytesIO()
-        image.save(content, form)
-        return content.getvalue()
-
-    return make
+    image = Image.new("RGB", (160, 120), tuple(rng.integers(0, 256, 3).tolist()))
+    draw = ImageDraw.Draw(image)
+    for _ in range(6):
+        font = ImageFont.truetype(str(fonts()[rng.integers(len(fonts()))]), 24)
+        place = tuple(rng.integers(0, 100, 2).tolist())
+        draw.text(place, _names(rng, 1)[0], tuple(rng.integers(0, 256, 3).tolist()), font)
+    content = io.BytesIO()
+    image.save(content, form)
+    return content.getvalue()
 
 
 def _wav(rng: Rng) -> bytes:
     content = io.BytesIO()
-    with wave.open(content, "wb") as sound:
-        sound.setnchannels(1)
-        sound.setsampwidth(2)
-        sound.setframerate(int(rng.choice([8000, 16000, 44100])))
-        sound.writeframes(rng.integers(-9000, 9000, 4000).astype("<i2").tobytes())
+    rate = int(rng.choice([8000, 16000, 44100]))
+    wavfile.write(content, rate, rng.integers(-9000, 9000, 4000).astype("<i2"))
     return content.getvalue()
 
 
@@ -213,46 +203,42 @@ def _c(rng: Rng) -> bytes:
     return (head + "\n".join(functions) + end).encode()
 
 
-def _gcc(option: str) -> Callable[[Rng], bytes]:
-    def make(rng: Rng) -> bytes:
-        command = ["gcc", "-x", "c", "-w", "-O1", option, "-o", "-", "-"]
-        with tempfile.TemporaryDirectory() as folder:
-            command[command.index("-o") + 1] = f"{folder}/made"
-            source = _c(rng).replace(b"static int", b"int")
-            try:
-                subprocess.run(command, input=source, check=True, capture_output=True)
-            except FileNotFoundError:
-                raise UserError("there is no gcc: `apt-get install gcc`") from None
-            return Path(folder, "made").read_bytes()
-
-    return make
+def _gcc(rng: Rng, option: str) -> bytes:
+    source = _c(rng).replace(b"static int", b"int")
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["gcc", "-x", "c", "-w", "-O1", option, "-o", f"{folder}/made", "-"]
+        try:
+            subprocess.run(command, input=source, check=True, capture_output=True)
+        except FileNotFoundError:
+            raise UserError("there is no gcc: `apt-get install gcc`") from None
+        return Path(folder, "made").read_bytes()
 
 
 #: By the label that Magika gives to a type.
 TYPES: dict[str, Callable[[Rng], bytes]] = {
-    "asm": _gcc("-S"),
-    "bmp": _picture("BMP"),
+    "asm": partial(_gcc, option="-S"),
+    "bmp": partial(_picture, form="BMP"),
     "bzip": lambda rng: bz2.compress(_text(rng, 400).encode()),
     "c": _c,
     "csv": _csv,
     "diff": _diff,
-    "elf": _gcc("-c"),
-    "gif": _picture("GIF"),
+    "elf": partial(_gcc, option="-c"),
+    "gif": partial(_picture, form="GIF"),
     "gzip": lambda rng: gzip.compress(_text(rng, 200).encode(), mtime=0),
     "html": _html,
     "ini": _ini,
-    "jpeg": _picture("JPEG"),
+    "jpeg": partial(_picture, form="JPEG"),
     "json": _json,
-    "png": _picture("PNG"),
+    "png": partial(_picture, form="PNG"),
     "python": lambda rng: _source(rng).read_bytes(),
     "pythonbytecode": _bytecode,
     "sqlite": _sqlite,
     "tar": _tar,
-    "tiff": _picture("TIFF"),
+    "tiff": partial(_picture, form="TIFF"),
     "ttf": lambda rng: fonts()[rng.integers(len(fonts()))].read_bytes(),
     "txt": lambda rng: _text(rng, 80).encode(),
     "wav": _wav,
-    "webp": _picture("WEBP"),
+    "webp": partial(_picture, form="WEBP"),
     "xml": _xml,
     "xz": lambda rng: lzma.compress(_text(rng, 400).encode()),
     "yaml": _yaml,

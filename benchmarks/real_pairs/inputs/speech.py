@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection
 from asterism.data.given.kind import INPUT_KINDS, Shaping
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from asterism.data.given.reading import Arrays
+from real_pairs.inputs import INPUT_MAKERS, Find
 
 Wave = NDArray[np.float32]
 
@@ -29,33 +28,32 @@ _VARIANTS = ("m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f4", "
 
 
 @INPUT_MAKERS.register("prompts")
-class Prompts(InputMaker):
-    """Cuts of recorded prompts, at any place, some of them noisy."""
+def prompts(
+    count: int, rng: np.random.Generator, find: Find, *, rate: int, samples: int, noise: float
+) -> Arrays:
+    """Cuts of recorded prompts, at any place, some of them noisy.
 
-    class Options(ParameterSection):
-        """Length and surroundings of waveforms."""
+    Inputs are float32 ``(N, samples)``.
 
-        rate: int = Field(ge=8000, description="samples a second")
-        samples: int = Field(ge=1, description="of each waveform")
-        noise: float = Field(ge=0, description="largest deviation of the noise, of full scale")
-
-    @staticmethod
-    def make(count: int, options: Options, rng: np.random.Generator, find: Find) -> MadeInputs:
-        """See :meth:`.InputMaker.make`: float32 ``(N, samples)``."""
-        files = sorted((PROMPTS / _VOICE).rglob("*.wav"))
-        files = [file for file in files if "silence" not in file.parts]
-        if not files:
-            raise UserError(f"there are no prompts in {PROMPTS}: `apt-get install {_PACKAGE}`")
-        cuts: list[Wave] = []
-        while len(cuts) < count:
-            wave = read_sound(files[rng.integers(len(files))], options.rate)
-            while len(wave) < options.samples:  # prompts follow each other after a pause
-                pause = np.zeros(int(rng.uniform(0.1, 0.5) * options.rate), np.float32)
-                more = read_sound(files[rng.integers(len(files))], options.rate)
-                wave = np.concatenate([wave, pause, more])
-            start = int(rng.integers(0, len(wave) - options.samples, endpoint=True))
-            cuts.append(noisy(wave[start : start + options.samples], options.noise, rng))
-        return MadeInputs(np.stack(cuts))
+    Args:
+        rate: samples a second.
+        samples: of each waveform.
+        noise: largest deviation of the noise, of full scale.
+    """
+    files = sorted((PROMPTS / _VOICE).rglob("*.wav"))
+    files = [file for file in files if "silence" not in file.parts]
+    if not files:
+        raise UserError(f"there are no prompts in {PROMPTS}: `apt-get install {_PACKAGE}`")
+    cuts: list[Wave] = []
+    while len(cuts) < count:
+        wave = read_sound(files[rng.integers(len(files))], rate)
+        while len(wave) < samples:  # prompts follow each other after a pause
+            pause = np.zeros(int(rng.uniform(0.1, 0.5) * rate), np.float32)
+            more = read_sound(files[rng.integers(len(files))], rate)
+            wave = np.concatenate([wave, pause, more])
+        start = int(rng.integers(0, len(wave) - samples, endpoint=True))
+        cuts.append(noisy(wave[start : start + samples], noise, rng))
+    return Arrays(np.stack(cuts))
 
 
 def read_sound(path: Path, rate: int) -> Wave:

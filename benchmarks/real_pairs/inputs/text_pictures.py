@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from asterism.data.given.reading import Arrays
+from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.words import words
 
 #: Folders of fonts, Debian's packages of them, and the fonts that are taken.
@@ -26,44 +25,53 @@ _FONTS = {
 
 
 @INPUT_MAKERS.register("text_pictures")
-class TextPictures(InputMaker):
-    """Lines of words in many fonts, sizes and greys, on noisy grounds."""
+def text_pictures(
+    count: int,
+    rng: np.random.Generator,
+    find: Find,
+    *,
+    height: int,
+    width: int,
+    lines: int,
+    words: int,
+    upside_down: bool,
+) -> Arrays:
+    """Lines of words in many fonts, sizes and greys, on noisy grounds.
 
-    class Options(ParameterSection):
-        """How pictures look."""
+    Inputs are uint8 ``(N, H, W, 3)``.
 
-        height: int = Field(ge=16, description="pixels of a picture")
-        width: int = Field(ge=16, description="pixels of a picture")
-        lines: int = Field(ge=1, description="most lines of text")
-        words: int = Field(ge=1, description="most words in a line")
-        upside_down: bool = Field(description="half of them are turned; labels say which")
-
-    @staticmethod
-    def make(count: int, options: Options, rng: np.random.Generator, find: Find) -> MadeInputs:
-        """See :meth:`.InputMaker.make`: uint8 ``(N, H, W, 3)``."""
-        pictures = np.stack([_picture(options, rng) for _ in range(count)])
-        if not options.upside_down:
-            return MadeInputs(pictures)
-        labels = rng.permutation(np.arange(count) % 2)
-        pictures[labels == 1] = pictures[labels == 1, ::-1, ::-1]
-        return MadeInputs(pictures, labels)
+    Args:
+        height: pixels of a picture.
+        width: pixels of a picture.
+        lines: most lines of text.
+        words: most words in a line.
+        upside_down: half of them are turned; labels say which.
+    """
+    pictures = np.stack([_picture(height, width, lines, words, rng) for _ in range(count)])
+    if not upside_down:
+        return Arrays(pictures)
+    labels = rng.permutation(np.arange(count) % 2)
+    pictures[labels == 1] = pictures[labels == 1, ::-1, ::-1]
+    return Arrays(pictures, labels)
 
 
-def _picture(options: TextPictures.Options, rng: np.random.Generator) -> NDArray[np.uint8]:
+def _picture(
+    height: int, width: int, most_lines: int, most_words: int, rng: np.random.Generator
+) -> NDArray[np.uint8]:
     from PIL import Image, ImageDraw, ImageFont
 
-    lines = int(rng.integers(1, options.lines, endpoint=True))
-    room = options.height // lines
+    lines = int(rng.integers(1, most_lines, endpoint=True))
+    room = height // lines
     ground, ink = int(rng.integers(150, 256)), int(rng.integers(0, 110))
-    image = Image.new("RGB", (options.width, options.height), (ground,) * 3)
+    image = Image.new("RGB", (width, height), (ground,) * 3)
     draw = ImageDraw.Draw(image)
     for line in range(lines):
-        text = " ".join(rng.choice(words(), rng.integers(1, options.words, endpoint=True)))
+        text = " ".join(rng.choice(words(), rng.integers(1, most_words, endpoint=True)))
         size = min(40, int(room * rng.uniform(0.5, 0.8)))
         font = ImageFont.truetype(str(fonts()[rng.integers(len(fonts()))]), size)
         place = int(rng.integers(2, 10)), room * line + int(rng.integers(0, max(1, room // 6)))
         draw.text(place, text, font=font, fill=(ink,) * 3)
-    noise = rng.normal(0, rng.uniform(0, 20), (options.height, options.width, 1))
+    noise = rng.normal(0, rng.uniform(0, 20), (height, width, 1))
     return np.clip(np.asarray(image, np.float32) + noise, 0, 255).astype(np.uint8)
 
 

@@ -5,44 +5,41 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from pydantic import Field
 
 from asterism.core.messages.errors import reading
-from asterism.core.parameters.params import ParameterSection
+from asterism.data.given.reading import Arrays
 from real_pairs.entry import PackagedFile
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.words import sentences
 
 
 @INPUT_MAKERS.register("sentence_tokens")
-class SentenceTokens(InputMaker):
+def sentence_tokens(
+    count: int, rng: np.random.Generator, find: Find, *, vocabulary: PackagedFile, length: int
+) -> Arrays:
     """Sentences of Python's documentation, without capitals, cut into word pieces.
 
     A word is cut into the longest pieces that are known, from its beginning on (WordPiece, Wu et
     al., arXiv:1609.08144, as BERT uses it).
+
+    Inputs are int64 ``(N, length)``, padded with 0.
+
+    Args:
+        vocabulary: a text file with one piece a line.
+        length: tokens of an item, the two at its ends counted.
     """
-
-    class Options(ParameterSection):
-        """Pieces and length."""
-
-        vocabulary: PackagedFile = Field(description="a text file with one piece a line")
-        length: int = Field(ge=3, description="tokens of an item, the two at its ends counted")
-
-    @staticmethod
-    def make(count: int, options: Options, rng: np.random.Generator, find: Find) -> MadeInputs:
-        """See :meth:`.InputMaker.make`: int64 ``(N, length)``, padded with 0."""
-        path = find(options.vocabulary)
-        with reading(str(path)):
-            pieces = path.read_text(encoding="utf-8").split("\n")
-        known = {piece: number for number, piece in enumerate(pieces)}
-        items = np.zeros((count, options.length), np.int64)
-        chosen = rng.choice(len(sentences()), count, replace=False)
-        for row, number in zip(items, chosen, strict=True):
-            words = re.findall(r"[a-z0-9]+|[^\sa-z0-9]", sentences()[number].lower())
-            tokens = [token for word in words for token in tokens_of(word, known)]
-            whole = [known["[CLS]"], *tokens[: options.length - 2], known["[SEP]"]]
-            row[: len(whole)] = whole
-        return MadeInputs(items)
+    path = find(vocabulary)
+    with reading(str(path)):
+        pieces = path.read_text(encoding="utf-8").split("\n")
+    known = {piece: number for number, piece in enumerate(pieces)}
+    items = np.zeros((count, length), np.int64)
+    chosen = rng.choice(len(sentences()), count, replace=False)
+    for row, number in zip(items, chosen, strict=True):
+        words = re.findall(r"[a-z0-9]+|[^\sa-z0-9]", sentences()[number].lower())
+        tokens = [token for word in words for token in tokens_of(word, known)]
+        whole = [known["[CLS]"], *tokens[: length - 2], known["[SEP]"]]
+        row[: len(whole)] = whole
+    return Arrays(items)
 
 
 def tokens_of(word: str, known: dict[str, int]) -> list[int]:

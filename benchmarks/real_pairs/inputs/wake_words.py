@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection
-from real_pairs.inputs import INPUT_MAKERS, Find, InputMaker, MadeInputs
+from asterism.data.given.reading import Arrays
+from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.speech import noisy, spoken
 from real_pairs.inputs.words import sentences
 
@@ -17,33 +16,24 @@ _RATE, _CHUNK = 16_000, 320
 
 
 @INPUT_MAKERS.register("wake_words")
-class WakeWords(InputMaker):
+def wake_words(
+    count: int, rng: np.random.Generator, find: Find, *, phrase: str, frames: int
+) -> Arrays:
     """Half of the items end with the wake word, half are other speech; espeak-ng speaks both.
 
     Features are those of TensorFlow Lite's front end for microcontrollers: 40 channels each 10 ms.
+
+    Inputs are float32 ``(N, frames, 40)``.
+
+    Args:
+        phrase: the wake word.
+        frames: of 10 ms, in each item.
     """
-
-    class Options(ParameterSection):
-        """What is spoken."""
-
-        phrase: str = Field(min_length=1, description="the wake word")
-        frames: int = Field(ge=3, description="of 10 ms, in each item")
-
-    @staticmethod
-    def make(count: int, options: Options, rng: np.random.Generator, find: Find) -> MadeInputs:
-        """See :meth:`.InputMaker.make`: float32 ``(N, frames, 40)``."""
-        wanted = rng.permutation(np.arange(count) % 2) == 1
-        others = [" ".join(str(text).split()[:4]) for text in rng.choice(sentences(), count)]
-        texts = [
-            options.phrase if is_it else other for is_it, other in zip(wanted, others, strict=True)
-        ]
-        items = np.stack(
-            [
-                _last_frames(noisy(wave, 0.01, rng), options.frames)
-                for wave in spoken(texts, _RATE, rng)
-            ]
-        )
-        return MadeInputs(items)
+    wanted = rng.permutation(np.arange(count) % 2) == 1
+    others = [" ".join(str(text).split()[:4]) for text in rng.choice(sentences(), count)]
+    texts = [phrase if own else text for own, text in zip(wanted, others, strict=True)]
+    waves = [noisy(wave, 0.01, rng) for wave in spoken(texts, _RATE, rng)]
+    return Arrays(np.stack([_last_frames(wave, frames) for wave in waves]))
 
 
 def _last_frames(wave: NDArray[np.float32], frames: int) -> NDArray[np.float32]:

@@ -3,76 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
-from asterism.core.messages.errors import reading
-from asterism.core.parameters.params import ParameterSection
 from asterism.localisation.matching import dequantised
 from asterism.models.foreign.litert import read_litert
 from asterism.models.keras_models.reading import load_keras
-from real_pairs.making import MAKERS, Maker, Material
+from real_pairs.making import MAKERS, Material
 
 
 @MAKERS.register("litert")
-class LiteRt(Maker):
-    """A Keras model converted to LiteRT, with weights of 8 bits; activations stay float."""
+def litert(source: Path, target: Path, material: Material, *, sizes: list[int]) -> None:
+    """A Keras model converted to LiteRT, with weights of 8 bits; activations stay float.
 
-    suffix: ClassVar[str] = ".tflite"
+    Args:
+        sizes: of the input without the batch, which is one.
+    """
+    import tensorflow as tf
+    from tensorflow.python.framework.convert_to_constants import (
+        convert_variables_to_constants_v2,
+    )
 
-    class Options(ParameterSection):
-        """The sizes of the input."""
-
-        sizes: list[int] = Field(description="of the input without the batch, which is one")
-
-    @staticmethod
-    def make(source: Path, target: Path, options: Options, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        import tensorflow as tf
-        from tensorflow.python.framework.convert_to_constants import (
-            convert_variables_to_constants_v2,
-        )
-
-        with reading(str(source)):
-            model = load_keras(source)
-            call = tf.function(lambda x: model(x, training=False))
-            spec = tf.TensorSpec([1, *options.sizes], tf.float32)
-            # Else the file has variables that nothing fills, and answers NaN.
-            frozen = convert_variables_to_constants_v2(call.get_concrete_function(spec))
-            converter = tf.lite.TFLiteConverter.from_concrete_functions([frozen], model)
-            converter.optimizations = [tf.lite.Optimize.DEFAULT]
-            target.write_bytes(converter.convert())
+    model = load_keras(source)
+    call = tf.function(lambda x: model(x, training=False))
+    spec = tf.TensorSpec([1, *sizes], tf.float32)
+    # Else the file has variables that nothing fills, and answers NaN.
+    frozen = convert_variables_to_constants_v2(call.get_concrete_function(spec))
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([frozen], model)
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    target.write_bytes(converter.convert())
 
 
 @MAKERS.register("litert_floats")
-class LiteRtFloats(Maker):
+def litert_floats(source: Path, target: Path, material: Material) -> None:
     """The same model with float32 weights, activations and states: what the integers stand for."""
+    import flatbuffers
+    from ai_edge_litert import schema_py_generated as schema
 
-    @staticmethod
-    def make(source: Path, target: Path, options: Any, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        import flatbuffers
-        from ai_edge_litert import schema_py_generated as schema
-
-        with reading(str(source)):
-            content = read_litert(source)
-            model = schema.ModelT.InitFromPackedBuf(content, 0)
-            integers = {
-                schema.TensorType.INT8: np.int8,
-                schema.TensorType.UINT8: np.uint8,
-                schema.TensorType.INT32: np.int32,
-            }
-            for graph in model.subgraphs:
-                for tensor in graph.tensors:
-                    facts = tensor.quantization
-                    if facts is not None and facts.scale is not None and tensor.type in integers:
-                        _give_floats(model, tensor, integers[tensor.type], schema.TensorType)
-                _drop_conversions(model, graph, schema.BuiltinOperator)
-            builder = flatbuffers.Builder(len(content))
-            builder.Finish(model.Pack(builder), b"TFL3")
-            target.write_bytes(builder.Output())
+    content = read_litert(source)
+    model = schema.ModelT.InitFromPackedBuf(content, 0)
+    integers = {
+        schema.TensorType.INT8: np.int8,
+        schema.TensorType.UINT8: np.uint8,
+        schema.TensorType.INT32: np.int32,
+    }
+    for graph in model.subgraphs:
+        for tensor in graph.tensors:
+            facts = tensor.quantization
+            if facts is not None and facts.scale is not None and tensor.type in integers:
+                _give_floats(model, tensor, integers[tensor.type], schema.TensorType)
+        _drop_conversions(model, graph, schema.BuiltinOperator)
+    builder = flatbuffers.Builder(len(content))
+    builder.Finish(model.Pack(builder), b"TFL3")
+    target.write_bytes(builder.Output())
 
 
 def _give_floats(model: Any, tensor: Any, dtype: Any, types: Any) -> None:

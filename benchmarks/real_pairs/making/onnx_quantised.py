@@ -6,97 +6,73 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
-from asterism.core.messages.errors import reading
-from asterism.core.parameters.params import ParameterSection
 from asterism.models.foreign.onnx_files import read_onnx
-from real_pairs.making import MAKERS, Maker, Material
+from real_pairs.making import MAKERS, Material
 
 
 @MAKERS.register("fixed_sizes")
-class FixedSizes(Maker):
+def fixed_sizes(
+    source: Path,
+    target: Path,
+    material: Material,
+    *,
+    sizes: dict[str, list[int | None]],
+    opset: int,
+) -> None:
     """The same model with the sizes of its inputs settled, in a newer operator set.
 
     Batch normalisations are folded into convolutions, and shapes of all tensors are inferred, as
-    ONNX Runtime asks for before quantisation. The batch stays free where its size is null.
+    ONNX Runtime asks for before quantisation.
+
+    Args:
+        sizes: of each input, by its name; a size stays free where it is null.
+        opset: least operator set; 13 has scales for each channel.
     """
+    import onnx
+    from onnxruntime.quantization import quant_pre_process
 
-    class Options(ParameterSection):
-        """Sizes and operator set."""
-
-        sizes: dict[str, list[int | None]] = Field(description="of each input, by its name")
-        opset: int = Field(ge=13, description="least operator set; 13 has scales for each channel")
-
-    @staticmethod
-    def make(source: Path, target: Path, options: Options, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        import onnx
-        from onnxruntime.quantization import quant_pre_process
-
-        model = read_onnx(source)
-        with reading(str(source)), tempfile.TemporaryDirectory() as folder, without_advice():
-            _settle_sizes(model, options.sizes)
-            if next(e.version for e in model.opset_import if not e.domain) < options.opset:
-                model = onnx.version_converter.convert_version(model, options.opset)
-            plain = Path(folder) / "plain.onnx"
-            onnx.save(model, plain)
-            quant_pre_process(str(plain), str(target), skip_symbolic_shape=True)
+    model = read_onnx(source)
+    with tempfile.TemporaryDirectory() as folder, without_advice():
+        _settle_sizes(model, sizes)
+        if next(e.version for e in model.opset_import if not e.domain) < opset:
+            model = onnx.version_converter.convert_version(model, opset)
+        plain = Path(folder) / "plain.onnx"
+        onnx.save(model, plain)
+        quant_pre_process(str(plain), str(target), skip_symbolic_shape=True)
 
 
 @MAKERS.register("onnx_static_int8")
-class StaticInt8(Maker):
-    """8-bit weights and activations (QDQ), whose ranges are measured on calibration inputs."""
+def onnx_static_int8(source: Path, target: Path, material: Material, *, per_channel: bool) -> None:
+    """8-bit weights and activations (QDQ), whose ranges are measured on calibration inputs.
 
-    class Options(ParameterSection):
-        """How ranges are taken."""
+    Args:
+        per_channel: a scale for each output channel of weights.
+    """
+    from onnxruntime.quantization import quantize_static
 
-        per_channel: bool = Field(description="a scale for each output channel of weights")
-
-    @staticmethod
-    def make(source: Path, target: Path, options: Options, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        from onnxruntime import quantization
-
-        with reading(str(source)), without_advice():
-            quantization.quantize_static(
-                str(source),
-                str(target),
-                calibration_reader(material.calibration()),
-                per_channel=options.per_channel,
-            )
+    reader = calibration_reader(material.calibration())
+    with without_advice():
+        quantize_static(source, target, reader, per_channel=per_channel)
 
 
 @MAKERS.register("onnx_dynamic_int8")
-class DynamicInt8(Maker):
+def onnx_dynamic_int8(source: Path, target: Path, material: Material) -> None:
     """8-bit weights; activations are quantised as they come."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    @staticmethod
-    def make(source: Path, target: Path, options: Any, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        from onnxruntime import quantization
-
-        with reading(str(source)), without_advice():
-            quantization.quantize_dynamic(
-                str(source),
-                str(target),
-                weight_type=quantization.QuantType.QUInt8,
-            )
+    with without_advice():
+        quantize_dynamic(source, target, weight_type=QuantType.QUInt8)
 
 
 @MAKERS.register("onnx_half")
-class Half(Maker):
+def onnx_half(source: Path, target: Path, material: Material) -> None:
     """Weights and activations of 16 bits; inputs and outputs keep their types."""
+    import onnx
+    from onnxruntime.transformers.float16 import convert_float_to_float16
 
-    @staticmethod
-    def make(source: Path, target: Path, options: Any, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        import onnx
-        from onnxruntime.transformers.float16 import convert_float_to_float16
-
-        with reading(str(source)), without_advice():
-            onnx.save(convert_float_to_float16(read_onnx(source), keep_io_types=True), target)
+    with without_advice():
+        onnx.save(convert_float_to_float16(read_onnx(source), keep_io_types=True), target)
 
 
 def _settle_sizes(model: Any, sizes: dict[str, list[int | None]]) -> None:

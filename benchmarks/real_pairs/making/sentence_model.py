@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
-from pydantic import Field
+from onnx import helper, numpy_helper
 
 from asterism.core.files.limits import parse_json, read_within
 from asterism.core.messages.errors import UserError, reading
-from asterism.core.parameters.params import ParameterSection
 from asterism.models.foreign.onnx_files import read_onnx
 from real_pairs.entry import PackagedFile
-from real_pairs.making import MAKERS, Maker, Material
+from real_pairs.making import MAKERS, Material
 
 #: Largest mean difference, by the mean of the weights, at which weights count as the same rounded.
 _ROUNDED = 0.05
@@ -24,115 +24,80 @@ _ROUNDED = 0.05
 
 @dataclass(frozen=True)
 class _Weight:
-    """Weights that a graph computes as ``Cast(integers) * scale``."""
+    """Weights that a graph computes as ``Cast(integers) * scale``: its nodes and constants."""
 
     cast: Any
     product: Any
-    integers: NDArray[Any]
-    scale: NDArray[Any]
-
-    @property
-    def values(self) -> NDArray[np.float32]:
-        """The real numbers."""
-        return np.asarray(self.integers.astype(np.float32) * self.scale, np.float32)
+    integers: Any
+    scale: Any
 
 
 @MAKERS.register("integer_weights_as_qdq")
-class IntegerWeightsAsQdq(Maker):
+def integer_weights_as_qdq(source: Path, target: Path, material: Material) -> None:
     """The same model with ``DequantizeLinear`` in the place of ``Cast`` and ``Mul``."""
-
-    @staticmethod
-    def make(source: Path, target: Path, options: Any, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        import onnx
-
-        model = read_onnx(source)
-        with reading(str(source)):
-            for weight in _weights(model.graph, source):
-                axis = int(np.argmax(weight.scale.shape)) if weight.scale.size > 1 else None
-                name = weight.product.input[1]
-                _replace(model.graph, onnx.numpy_helper.from_array(weight.scale.reshape(-1), name))
-                weight.product.op_type = "DequantizeLinear"
-                del weight.product.input[:]
-                weight.product.input.extend([weight.cast.input[0], name])
-                if axis is not None:
-                    weight.product.attribute.append(onnx.helper.make_attribute("axis", axis))
-                model.graph.node.remove(weight.cast)
-            onnx.save(model, target)
+    model = read_onnx(source)
+    for weight in _weights(model.graph, source):
+        scale, product = numpy_helper.to_array(weight.scale), weight.product
+        if scale.size > 1:
+            axis = int(np.argmax(scale.shape))
+            product.attribute.append(helper.make_attribute("axis", axis))
+        weight.scale.CopyFrom(numpy_helper.from_array(scale.reshape(-1), weight.scale.name))
+        product.op_type, product.input[0] = "DequantizeLinear", weight.integers.name
+        model.graph.node.remove(weight.cast)
+    onnx.save(model, target)
 
 
 @MAKERS.register("float_weights")
-class FloatWeights(Maker):
+def float_weights(source: Path, target: Path, material: Material, *, weights: PackagedFile) -> None:
     """The same model with the float weights that its integer weights were rounded from.
 
     They are told by their values: those of a matrix, or of its transpose, that differ least.
+
+    Args:
+        weights: a file of safetensors.
     """
-
-    class Options(ParameterSection):
-        """Where the float weights are."""
-
-        weights: PackagedFile = Field(description="a file of safetensors")
-
-    @staticmethod
-    def make(source: Path, target: Path, options: Options, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        import onnx
-
-        model, floats = read_onnx(source), read_safetensors(material.find(options.weights))
-        with reading(str(source)):
-            for weight in _weights(model.graph, source):
-                found = _closest(weight.values, floats)
-                if found is None:
-                    raise UserError(f"{source} has weights that {options.weights.path} lacks")
-                name = weight.product.output[0]
-                model.graph.initializer.append(onnx.numpy_helper.from_array(found, name))
-                for value in (weight.cast.input[0], weight.product.input[1]):
-                    model.graph.initializer.remove(_initializer(model.graph, value))
-                model.graph.node.remove(weight.cast)
-                model.graph.node.remove(weight.product)
-            onnx.save(model, target)
+    model, floats = read_onnx(source), read_safetensors(material.find(weights))
+    for weight in _weights(model.graph, source):
+        integers, scale = map(numpy_helper.to_array, (weight.integers, weight.scale))
+        found = _closest(np.asarray(integers.astype(np.float32) * scale, np.float32), floats)
+        if found is None:
+            raise UserError(f"{source} has weights that {weights.path} lacks")
+        name = weight.product.output[0]
+        model.graph.initializer.append(numpy_helper.from_array(found, name))
+        for constant in (weight.integers, weight.scale):
+            model.graph.initializer.remove(constant)
+        for node in (weight.cast, weight.product):
+            model.graph.node.remove(node)
+    onnx.save(model, target)
 
 
 @MAKERS.register("mean_pooled")
-class MeanPooled(Maker):
-    """The same model with the mean of the tokens' vectors as its output, without padding."""
+def mean_pooled(source: Path, target: Path, material: Material, *, mask: str, hidden: str) -> None:
+    """The same model with the mean of the tokens' vectors as its output, without padding.
 
-    class Options(ParameterSection):
-        """Names in the graph."""
-
-        mask: str = Field(description="the input that marks the tokens that are there")
-        hidden: str = Field(description="the output with a vector for each token")
-
-    @staticmethod
-    def make(source: Path, target: Path, options: Options, material: Material) -> None:
-        """See :meth:`.Maker.make`."""
-        import onnx
-        from onnx import TensorProto, helper
-
-        model = read_onnx(source)
-        with reading(str(source)):
-            graph = model.graph
-            hidden = next(value for value in graph.output if value.name == options.hidden)
-            width = hidden.type.tensor_type.shape.dim[2].dim_value
-            axes = {"pool_last": [2], "pool_tokens": [1]}
-            for name, axis in axes.items():
-                graph.initializer.append(onnx.numpy_helper.from_array(np.array(axis), name))
-            nodes = [
-                ("Cast", [options.mask], "pool_mask", {"to": TensorProto.FLOAT}),
-                ("Unsqueeze", ["pool_mask", "pool_last"], "pool_weight", {}),
-                ("Mul", [options.hidden, "pool_weight"], "pool_there", {}),
-                ("ReduceSum", ["pool_there", "pool_tokens"], "pool_sum", {"keepdims": 0}),
-                ("ReduceSum", ["pool_weight", "pool_tokens"], "pool_count", {"keepdims": 0}),
-                ("Div", ["pool_sum", "pool_count"], "sentence_embedding", {}),
-            ]
-            for kind, inputs, output, attributes in nodes:
-                graph.node.append(helper.make_node(kind, inputs, [output], output, **attributes))
-            graph.output.remove(hidden)
-            shape = ["N", width]
-            graph.output.append(
-                helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, shape)
-            )
-            onnx.save(model, target)
+    Args:
+        mask: the input that marks the tokens that are there.
+        hidden: the output with a vector for each token.
+    """
+    model = read_onnx(source)
+    vectors = next(value for value in model.graph.output if value.name == hidden)
+    width = vectors.type.tensor_type.shape.dim[2].dim_value
+    for name, axis in {"pool_last": [2], "pool_tokens": [1]}.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.array(axis), name))
+    nodes: list[tuple[str, list[str], str, dict[str, int]]] = [
+        ("Cast", [mask], "pool_mask", {"to": onnx.TensorProto.FLOAT}),
+        ("Unsqueeze", ["pool_mask", "pool_last"], "pool_weight", {}),
+        ("Mul", [hidden, "pool_weight"], "pool_there", {}),
+        ("ReduceSum", ["pool_there", "pool_tokens"], "pool_sum", {"keepdims": 0}),
+        ("ReduceSum", ["pool_weight", "pool_tokens"], "pool_count", {"keepdims": 0}),
+        ("Div", ["pool_sum", "pool_count"], "sentence_embedding", {}),
+    ]
+    for kind, inputs, output, attributes in nodes:
+        model.graph.node.append(helper.make_node(kind, inputs, [output], output, **attributes))
+    model.graph.output.remove(vectors)
+    pooled = ("sentence_embedding", onnx.TensorProto.FLOAT, ["N", width])
+    model.graph.output.append(helper.make_tensor_value_info(*pooled))
+    onnx.save(model, target)
 
 
 def read_safetensors(path: Path) -> dict[str, NDArray[np.float32]]:
@@ -164,16 +129,14 @@ def _weights(graph: Any, source: Path) -> list[_Weight]:
 
 
 def _integer_weights(graph: Any) -> Iterator[_Weight]:
-    from onnx import numpy_helper
-
     values = {tensor.name: tensor for tensor in graph.initializer}
     casts = {node.output[0]: node for node in graph.node if node.op_type == "Cast"}
     for node in graph.node:
         cast = casts.get(node.input[0]) if node.op_type == "Mul" else None
         if cast is not None and cast.input[0] in values and node.input[1] in values:
-            integers = numpy_helper.to_array(values[cast.input[0]])
-            if integers.dtype == np.int8:
-                yield _Weight(cast, node, integers, numpy_helper.to_array(values[node.input[1]]))
+            integers = values[cast.input[0]]
+            if integers.data_type == onnx.TensorProto.INT8:
+                yield _Weight(cast, node, integers, values[node.input[1]])
 
 
 def _closest(
@@ -187,11 +150,3 @@ def _closest(
                 if difference < least:
                     best, least = np.ascontiguousarray(turned), difference
     return best
-
-
-def _initializer(graph: Any, name: str) -> Any:
-    return next(tensor for tensor in graph.initializer if tensor.name == name)
-
-
-def _replace(graph: Any, tensor: Any) -> None:
-    _initializer(graph, tensor.name).CopyFrom(tensor)

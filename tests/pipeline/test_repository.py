@@ -17,7 +17,7 @@ from asterism.dvc_hydra.lockfile import (
     LOCK_FILE,
     kept_whole,
     mend_lockfile,
-    read_entry,
+    read_locked_stage,
     set_entries,
     set_order,
     stage_names,
@@ -520,7 +520,10 @@ def test_what_a_kill_leaves_of_a_file_that_dvc_writes_is_mended(tmp_path):
     with kept_whole(tmp_path):
         set_entries(tmp_path, {"c": LOCKED})
     assert stage_names(tmp_path) == ["a", "b", "c"]
-    assert read_entry(tmp_path, "a") == {"cmd": "other"} and read_entry(tmp_path, "b") == LOCKED
+    assert (
+        read_locked_stage(tmp_path, "a") == {"cmd": "other"}
+        and read_locked_stage(tmp_path, "b") == LOCKED
+    )
     (tmp_path / LOCK_FILE).write_text("mine")
     mend_lockfile(tmp_path)
     assert (tmp_path / LOCK_FILE).read_text() == "mine", "only what DVC was writing is mended"

@@ -63,8 +63,9 @@ def draw_relations(
     plots = []
     for paper, own in claims.items():
         for claim in own:
-            outcome = judge_claim(claim, runs).outcome
-            if claim.rule == "falls_with" and outcome != Outcome.NOT_COMPARABLE:
+            if claim.rule != "falls_with":
+                continue
+            if judge_claim(claim, runs).outcome != Outcome.NOT_COMPARABLE:
                 title = f"{claim.source}: {claim.text}"
                 plots.append(Plot(claim.id, title, paper, _scatter(claim, runs)))
     return plots

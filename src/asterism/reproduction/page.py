@@ -98,9 +98,13 @@ def comparison_page(
         recorded: all recorded runs.
         plots: the pictures that belong to it.
     """
-    parts = [_HEAD.rstrip(), "## Verdicts", _counts(claims, runs)]
+    judged = {
+        paper: [(claim, judge_claim(claim, runs)) for claim in own] for paper, own in claims.items()
+    }
+    parts = [_HEAD.rstrip(), "## Verdicts", _counts(judged)]
     for paper, own in claims.items():
-        parts += [f"## {paper[:1].upper()}{paper[1:]}", _claims(own, runs), "Rules:", _rules(own)]
+        parts += [f"## {paper[:1].upper()}{paper[1:]}", _claims(judged[paper], runs)]
+        parts += ["Rules:", _rules(own)]
         for table, rows in tables:
             if table.paper == paper:
                 parts += [f"### {table.title}", *_filled(table, rows)]
@@ -112,10 +116,12 @@ def comparison_page(
     return "\n\n".join(parts) + "\n"
 
 
-def _counts(claims: Mapping[str, Sequence[Claim]], runs: Mapping[str, RecordedRun]) -> str:
-    words = {
-        paper: [judge_claim(claim, runs).outcome for claim in own] for paper, own in claims.items()
-    }
+#: Claims, and what is said of each.
+_Judged = Sequence[tuple[Claim, ClaimVerdict]]
+
+
+def _counts(judged: Mapping[str, _Judged]) -> str:
+    words = {paper: [verdict.outcome for _, verdict in own] for paper, own in judged.items()}
     tools = words.pop(RELEASED_TOOLS, [])
     words["all"] = [word for own in words.values() for word in own]
     if tools:
@@ -127,11 +133,10 @@ def _counts(claims: Mapping[str, Sequence[Claim]], runs: Mapping[str, RecordedRu
     return markdown_table(["paper", "claims", *Outcome], rows)
 
 
-def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
-    rules = _numbered(claims)
+def _claims(judged: _Judged, runs: Mapping[str, RecordedRun]) -> str:
+    rules = _numbered([claim for claim, _ in judged])
     rows = []
-    for claim in claims:
-        verdict = judge_claim(claim, runs)
+    for claim, verdict in judged:
         scales = sorted({runs[q.experiment].scale for q in claim.runs if q.experiment in runs})
         rows.append(
             [

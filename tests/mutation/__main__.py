@@ -33,8 +33,9 @@ NEAREST = {
     "data": ("data", "readers", "deepimportance"),
     "differential": ("libraries", "versions", "memo"),
 }
-#: Processor seconds of the tests that a fault is tried with, and at most how many they are.
-_SECONDS_OF_TESTS, _MOST_TESTS = 8.0, 60
+#: Processor seconds of the tests that a fault is tried with, and at most how many they are. The
+#: first test that fails ends the trial, so that only faults that survive take as long.
+_SECONDS_OF_TESTS, _MOST_TESTS = 30.0, 400
 #: Exit codes of pytest that could not run tests; any other than its own is of a process that ended.
 UNABLE = (3, 4, 5, FAILED)
 #: The least shares of faults that are caught: over all, and in each package.
@@ -77,7 +78,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--package", action="append", choices=packages_of(ROOT))
     parser.add_argument("--sample", type=int, default=21, help="faults in each package")
     parser.add_argument("--seed", type=int, default=0, help="chooses other faults")
-    parser.add_argument("--seconds", type=int, default=40, help="processor time for each fault")
+    parser.add_argument("--seconds", type=int, default=120, help="processor time for each fault")
     parser.add_argument("--state", type=Path, default=ROOT / ".mutants", help="what is kept")
     return parser.parse_args(arguments)
 

@@ -284,6 +284,18 @@ def test_texts_tables_sequences_and_programs_are_judged(make, items, layer, tmp_
     assert again.values == pytest.approx(found.values)
 
 
+def test_a_program_for_a_fixed_number_of_inputs_is_judged_as_the_module():
+    torch.manual_seed(1)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(36, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
+    items = RNG.normal(size=(40, 1, 6, 6)).astype(np.float32)
+    program = torch.export.export(net, (torch.from_numpy(items[:7]),))
+    whole, filled = (
+        asterism.judge_tests(one, items[:20], items[20:], overrides=["importance.neurons=[3]"])
+        for one in (net, program)
+    )
+    assert filled.values == pytest.approx(whole.values)
+
+
 @pytest.mark.parametrize(("first", "shown"), [(nn.Identity(), True), (torch.cumsum, False)])
 def test_the_page_shows_the_relevance_of_pixels_where_it_has_a_way(first, shown, tmp_path):
     class Coloured(nn.Module):

@@ -151,6 +151,10 @@ def test_attacks_need_labels_and_pictures():
         asterism.judge_tests(
             net, real[:60], real[60:], labels[:60], labels[60:], attacks=["fgsm"], overrides=few
         )
+    of_seven = torch.export.export(net, (torch.from_numpy(real[:7]),))
+    parts = (PICTURES[:60], PICTURES[60:], labels[:60], labels[60:])
+    with pytest.raises(UserError, match="any number"):
+        asterism.judge_tests(of_seven, *parts, attacks=["fgsm"], overrides=few)
 
 
 class Text(nn.Module):
@@ -282,18 +286,6 @@ def test_texts_tables_sequences_and_programs_are_judged(make, items, layer, tmp_
         tmp_path / "net.pt2", items[:60], items[60:], labels[:60], overrides=few
     )
     assert again.values == pytest.approx(found.values)
-
-
-def test_a_program_for_a_fixed_number_of_inputs_is_judged_as_the_module():
-    torch.manual_seed(1)
-    net = nn.Sequential(nn.Flatten(), nn.Linear(36, 8), nn.ReLU(), nn.Linear(8, 3)).eval()
-    items = RNG.normal(size=(40, 1, 6, 6)).astype(np.float32)
-    program = torch.export.export(net, (torch.from_numpy(items[:7]),))
-    whole, filled = (
-        asterism.judge_tests(one, items[:20], items[20:], overrides=["importance.neurons=[3]"])
-        for one in (net, program)
-    )
-    assert filled.values == pytest.approx(whole.values)
 
 
 @pytest.mark.parametrize(("first", "shown"), [(nn.Identity(), True), (torch.cumsum, False)])

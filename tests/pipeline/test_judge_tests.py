@@ -138,7 +138,8 @@ def test_a_run_that_succeeds_prints_the_answer_and_leaves_a_page(reads, tmp_path
     assert answer["sentence"] in page and '"../../index.html"' in page
     told = CliRunner().invoke(commands.app, words).output
     figures = [f"{one['label']}: {one['value']}" for one in answer["figures"]]
-    for part in (answer["sentence"], *figures, f"{point}/kept", f"page: {point / 'index.html'}"):
+    shown = (f"{point}/kept", f"page: {tmp_path / point}/index.html")
+    for part in (answer["sentence"], *figures, *shown):
         assert part in told
 
 

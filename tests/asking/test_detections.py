@@ -163,6 +163,15 @@ def test_several_outputs_in_any_order(order, left_out, integers, scale, seed):
     assert found_by(choice, values, values.shape[1:]) == 2 * INPUTS
 
 
+@pytest.mark.parametrize(("wrong", "boxes"), [(0, True), (1, True), (2, False)])
+def test_one_of_fifty_boxes_may_be_none(wrong, boxes):
+    box, score, label = (part[:25] for part in suppressed())
+    box[:wrong, 0] = box[:wrong, 0][:, [2, 3, 0, 1]]  # from right to left
+    outputs = [Output("a", box, "gather"), Output("b", score, "gather")]
+    found = several_outputs([*outputs, Output("c", label, "gather")], SCENE)
+    assert (found is not None and found[1].options["form"] == "corners") == boxes
+
+
 def test_scores_of_classes_beside_boxes():
     boxes, scores = cells(5)
     outputs = [Output("scores", scores, "sigmoid"), Output("boxes", boxes, "mul")]

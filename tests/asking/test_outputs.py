@@ -52,6 +52,14 @@ def decided(*shape):
     return sigmoid(12 * (rng(6).random(shape) < 0.3) - 6 + normal(*shape))
 
 
+def padded(scores):
+    """Scores of symbols, of which the first is all that there is in the later frames."""
+    half = scores.shape[1] // 2
+    scores[:, :half, 0] -= 20
+    scores[:, half:, 0] += 20
+    return scores
+
+
 CLASSES = logits(RIGHT)
 MANY = softmax(logits(labels(1000), 1000, strength=9.0))
 PICTURE = rng(7).random((20, 3, 16, 16)).astype(np.float32)
@@ -185,6 +193,9 @@ CASES = {
         Output("logits", np.concatenate([spoken(blank=4)[:, :, 1:], 0 * normal(COUNT, 20, 1)], 2)),
         [PICTURES],
         **WINNER,
+    ),
+    "symbols and then padding": case(
+        "frame_scores", Output("logits", padded(spoken(blank=4)[:, :, :4])), [SOUND], **WINNER
     ),
     "frames of sigmoids": case(
         "frame_scores", Output("y", sigmoid(normal(9, 30, 8)), "sigmoid"), [SOUND, TENSORS, TEXTS]

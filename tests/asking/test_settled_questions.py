@@ -13,6 +13,8 @@ from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS
+from asterism.models.tensor_models import subjects
+from asterism.models.tensor_models.model import FileModel
 from asterism.vetting.opening import open_vetted
 
 pytestmark = pytest.mark.usefixtures("models_here")
@@ -184,6 +186,31 @@ def test_one_comparison_of_several_outputs_takes_the_one_that_it_fits(tmp_path):
         read, said = asked(**pair, comparison=wanted)
         assert read["vet.feeding.outputs"] == [name]
         assert f"compared are the outputs {name}" in said
+
+
+def test_of_outputs_that_a_comparison_could_take_the_usual_shape_is_chosen(tmp_path):
+    steps = {"steps": ("Add", [5, 6]), "whole": ("Add", [6])}
+    for outputs in (steps, dict(reversed(steps.items()))):
+        read, _ = asked(**pair_of(tmp_path, normal(60, 36), **outputs), comparison="embedding")
+        assert read["vet.feeding.outputs"] == ["whole"]
+
+
+def test_models_that_were_looked_at_are_closed(tmp_path, monkeypatch):
+    opened, closed = [], []
+
+    class Watched(FileModel):
+        def __init__(self, *given, **options):
+            super().__init__(*given, **options)
+            opened.append(self.name)
+
+        def close(self):
+            super().close()
+            closed.append(self.name)
+
+    monkeypatch.setattr(subjects, "IsolatedFileModel", Watched)
+    asked(**pair_of_pictures(tmp_path, last="Softmax", **UNIT))
+    assert set(opened) == {"original.onnx", "compressed.onnx"}
+    assert sorted(opened) == sorted(closed)
 
 
 def test_labels_of_one_of_several_outputs_are_held_against_it(tmp_path):

@@ -164,6 +164,16 @@ def test_a_table_has_at_most_ten_thousand_columns(tmp_path):
         artifacts.read_table(path)
 
 
+def test_a_table_of_empty_cells_takes_no_more_memory_than_is_allowed(tmp_path, monkeypatch):
+    path = tmp_path / "empty.csv"
+    path.write_text(",".join(f"c{n}" for n in range(100)) + "\n" + ("," * 99 + "\n") * 2_000)
+    monkeypatch.setenv("ASTERISM_LIMITS_TEXT_MB", "2")
+    assert artifacts.read_table(path).shape == (2_000, 100)
+    monkeypatch.setenv("ASTERISM_LIMITS_TEXT_MB", "1")
+    with pytest.raises(UserError, match=r"empty\.csv .*limits\.text_mb"):
+        artifacts.read_table(path)
+
+
 @pytest.mark.parametrize(("begin", "end"), [("[", "]"), ('{"a":', "}")])
 def test_json_of_200_levels_is_read_and_of_more_is_not(tmp_path, begin, end):
     for depth in (199, 200):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import FiniteFloat
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.files.records import ShortText, read_record, record_from
+from asterism.core.files.records import ShortText, read_record, record_from, write_record
 from asterism.core.messages.errors import UserError
 
 
@@ -70,6 +71,18 @@ def test_what_is_no_such_mapping_is_one_line(value):
 
 def test_fields_with_defaults_may_be_missing():
     assert record_from(Animal, {"age": 3, "names": []}) == Animal(3, ())
+
+
+@dataclass(frozen=True)
+class Den:
+    place: Path
+    animals: Sequence[Animal] = ()
+
+
+def test_a_record_is_read_from_the_file_that_it_was_written_to(tmp_path):
+    den = Den(tmp_path / "dä", [Animal(3, ("a",), legs=[Leg(2.0)])])
+    write_record(tmp_path / "one.json", den)
+    assert read_record(Den, tmp_path / "one.json") == den
 
 
 def test_a_damaged_file_is_named(tmp_path):

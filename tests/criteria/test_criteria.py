@@ -53,6 +53,11 @@ def part(batch, rows):
     return Activations(layers, layers["hidden"], decisions)
 
 
+def scaled(batch, unit):
+    layers = {name: values * np.float32(unit) for name, values in batch.layers.items()}
+    return Activations(layers, layers["hidden"], batch.decisions)
+
+
 TRAINING = draw(120, 0)
 
 
@@ -138,6 +143,18 @@ def test_the_ends_of_a_training_range_are_in_its_outer_sections():
         ends[name] = np.stack([values.min(axis=0), values.max(axis=0)])
     criterion.update(Activations(ends, ends["hidden"], np.zeros(2, np.int64)))
     assert criterion.value() == 2 / OPTIONS["k_multisection"]["sections"]
+
+
+@pytest.mark.parametrize("name", ["k_multisection", "neuron_boundary", "strong_neuron_activation"])
+def test_ranges_are_measured_in_whatever_unit_the_activations_have(name):
+    values = []
+    for unit in (1.0, 2.0**-10):
+        training, test = (scaled(batch, unit) for batch in (TRAINING, draw(30, 1, 2.0)))
+        criterion = new(name)
+        criterion.fit(training)
+        criterion.update(test)
+        values.append(criterion.value())
+    assert values[0] == values[1] > 0
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if not ACTIVATION_CRITERIA[n].needs_classes])

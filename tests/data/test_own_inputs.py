@@ -323,6 +323,15 @@ def test_an_image_keeps_its_aspect(sizes, fit, shape, left, right):
     assert len(notes) == 1
 
 
+@pytest.mark.parametrize("tall", [False, True])
+def test_what_is_cropped_keeps_all_of_its_shorter_side(tall):
+    image = np.broadcast_to(np.arange(0, 240, 4, dtype=np.uint8)[:, None, None], (60, 120, 1))
+    given = image.transpose(1, 0, 2) if tall else image
+    (row,), _ = INPUT_KINDS["images"].stack([given], Shaping((20, 20, 1), fit="crop"))
+    across = row[0] if tall else row[:, 0]
+    assert abs(across[:, 0] - np.arange(4.0, 240, 12)).max() <= 1
+
+
 def test_images_at_their_own_width_are_padded_to_the_widest():
     images = [striped(64, 128), striped(32, 128)]
     rows, notes = INPUT_KINDS["images"].stack(images, Shaping((32, None, 3)))

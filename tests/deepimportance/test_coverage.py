@@ -243,6 +243,17 @@ def test_activations_are_those_of_the_layers(trained):
     np.testing.assert_allclose(from_pixels.subject, hidden, rtol=1e-4, atol=1e-5)
 
 
+def test_activations_come_in_the_order_of_the_layers_whatever_their_names():
+    layers = [L.Flatten(), L.Dense(3, name="z"), L.Dense(2, name="m"), L.Dense(4, name="a")]
+    model = judged(keras.Sequential([keras.Input((8, 8, 1)), *layers]))
+    batch = Tracer(model, "m", ["a", "z"])(np.ones((6, 8, 8, 1), np.uint8))
+    assert [(name, values.shape) for name, values in batch.layers.items()] == [
+        ("z", (6, 3)),
+        ("a", (6, 4)),
+    ]
+    assert batch.subject.shape == (6, 2)
+
+
 def test_a_layer_used_twice_is_the_same_to_relevance_and_to_activations(trained):
     _, images, _ = trained
     shared = L.Dense(6, "relu", name="shared")

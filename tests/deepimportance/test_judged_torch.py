@@ -151,6 +151,10 @@ def test_attacks_need_labels_and_pictures():
         asterism.judge_tests(
             net, real[:60], real[60:], labels[:60], labels[60:], attacks=["fgsm"], overrides=few
         )
+    of_seven = torch.export.export(net, (torch.from_numpy(real[:7]),))
+    parts = (PICTURES[:60], PICTURES[60:], labels[:60], labels[60:])
+    with pytest.raises(UserError, match="any number"):
+        asterism.judge_tests(of_seven, *parts, attacks=["fgsm"], overrides=few)
 
 
 class Text(nn.Module):

@@ -192,7 +192,10 @@ def test_a_program_for_graphics_that_fails_is_a_warning(monkeypatch, tmp_path):
 def test_a_folder_that_cannot_be_written_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "access", lambda *_: False)
     monkeypatch.chdir(tmp_path)
-    assert {check.status for check in hardware.disks()} == {"error"}
+    checks = hardware.disks()
+    assert {check.status for check in checks} == {"error"}
+    elsewhere = {check.name for check in checks if "machine.yaml" in check.advice}
+    assert elsewhere == {check.name for check in checks} - {"disk: project"}
 
 
 # project

@@ -72,6 +72,8 @@ def test_the_usual_call_comes_first_then_each_change_alone():
     ]
     assert {c.inputs[0].dtype for c in calls} == {"float32", "int64"}
     assert len({c.name for c in calls}) == len(calls)
+    made = replace(FAMILY, expression="pool(x)", setup="pool = Pool({size}, pad={pad})")
+    assert len({c.name for c in made.calls("pytorch")}) == len(calls)
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

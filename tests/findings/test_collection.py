@@ -24,6 +24,9 @@ from asterism.findings.occurrences import (
     same_place,
 )
 from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
+from asterism.memo.graphs.keras_build import layer_name
+from libraries.small_results import chained, made_finding
+from memo.small_graphs import layer
 from rights import entered_by_others
 
 PIECE = {"models": 30, "seconds": 1800.0, "processor_seconds": 900.0, "seconds_executing": 900.0}
@@ -160,6 +163,34 @@ def test_an_operator_lies_in_the_place_of_a_layer_whose_text_has_it(tmp_path):
     assert same_place(relu, layer)
     assert same_place(layer, relu)
     assert not same_place(elu, layer)
+
+
+@pytest.mark.parametrize(
+    ("function", "operator", "same"),
+    [
+        ("jax.nn.leaky_relu", "LeakyRelu", True),
+        ("jax.nn.relu of a view", "Relu", True),
+        ("jax.nn.relu", "Elu", False),
+    ],
+)
+def test_a_function_lies_in_the_place_of_an_operator_of_its_name(
+    tmp_path, function, operator, same
+):
+    call = candidate(tmp_path, "call", source="call", layer=function)
+    assert same_place(call, candidate(tmp_path, "two", source="operator", layer=operator)) is same
+
+
+@pytest.mark.parametrize(("symptom", "blamed"), [("error", "ReLU"), ("values differ", "Dense")])
+def test_a_failure_is_the_layers_that_its_message_names(tmp_path, symptom, blamed):
+    graph = chained((3,), layer("ReLU"), layer("Dense", units=2))
+    first = graph.layers[0]
+    message = f"{layer_name(first, graph.nodes[first])} cannot be compiled"
+    finding = made_finding(symptom, message=message)
+    write_json(tmp_path / "one/model.json", graph.to_json())
+    signature = f"{symptom} | jax | ValueError at a.py:f"
+    kept = entry(symptom=symptom, finding=finding.to_json(), signature=signature)
+    (found,) = unique_of(tmp_path, [kept])
+    assert str(found.layer).startswith(blamed)
 
 
 def test_failures_with_other_exceptions_are_other_causes(tmp_path):

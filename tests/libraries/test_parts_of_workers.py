@@ -3,9 +3,11 @@
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from asterism.core.files.artifacts import write_json
 from asterism.differential.adapters.library import LIBRARIES
@@ -14,7 +16,7 @@ from asterism.differential.adapters.questions import FIRST
 from asterism.differential.engine.inputs import BATCH, sample_inputs
 from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.tasks import Task
-from asterism.differential.engine.worker import Worker
+from asterism.differential.engine.worker import Worker, arrays_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from libraries.small_results import chained
 from libraries.small_runs import request, tasks_of
@@ -193,3 +195,20 @@ def test_a_workers_failures_are_answers(request_of, error, expected):
 )
 def test_only_an_internal_error_on_a_free_length_is_a_failure(request_of, error, status):
     assert Worker(Twice(error)).answer(request_of({"form": "lengthened"}))["status"] == status
+
+
+def test_results_of_every_library_become_arrays():
+    slices = SimpleNamespace(values=np.float32([1, 2]), indices=np.array([0, 3]))
+    found = arrays_of(
+        {
+            "b": (torch.tensor([1.5], dtype=torch.bfloat16, requires_grad=True), None, 7),
+            "a": [slices, torch.tensor([1 + 2j]).conj(), {"x": True}],
+        }
+    )
+    assert [(array.tolist(), name) for array, name in found] == [
+        ([1, 2], "float32"),
+        ([1 - 2j], "complex64"),
+        (True, "bool"),
+        ([1.5], "bfloat16"),
+        (7, "int64"),
+    ]

@@ -9,7 +9,13 @@ import pytest
 from asterism.differential.adapters.backend_names import OF_GRAPHS
 from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.library import LIBRARIES
-from asterism.differential.adapters.questions import HESSIAN, QUESTIONS, RESIZED, WEIGHT_GRADIENT
+from asterism.differential.adapters.questions import (
+    HESSIAN,
+    QUESTIONS,
+    RESIZED,
+    WEIGHT_GRADIENT,
+    restoring_weights,
+)
 from asterism.differential.engine.inputs import compared_nodes, random_layers, sample_inputs
 from asterism.differential.engine.tasks import Task
 from libraries.small_results import chained, verdict_on
@@ -42,6 +48,16 @@ def worker_pool():
 def asked(worker_pool, graph, question, *backends):
     wanted = (*REFERENCES, *SOUND, *backends)
     return worker_pool.run(task_of(graph, question, backends=wanted))
+
+
+def test_a_question_that_fails_leaves_a_model_its_weights():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
+    before = model.get_weights()
+    with pytest.raises(ZeroDivisionError), restoring_weights(model):
+        model.set_weights([weights + 1 for weights in before])
+        raise ZeroDivisionError
+    for was, weights in zip(before, model.get_weights(), strict=True):
+        assert (was == weights).all()
 
 
 @pytest.mark.slow

@@ -302,6 +302,17 @@ def test_a_tensor_of_an_onnx_file_by_name(tmp_path: Path) -> None:
         open_rnn(path, "state")
 
 
+def test_layers_are_a_chain_where_each_reads_the_one_before_it() -> None:
+    inputs = keras.Input((4, 3))
+    steps, scores = keras.layers.GRU(3, return_sequences=True), keras.layers.GRU(2)
+    chained = keras.Model(inputs, scores(steps(inputs)))
+    assert layer_chain(chained) == [steps, scores]
+    twice = keras.Model(inputs, scores(steps(steps(inputs))))
+    beside = keras.Model(inputs, keras.layers.Add()([scores(inputs), scores(steps(inputs))]))
+    early = keras.Model(inputs, [steps(inputs), scores(steps(inputs))])
+    assert [layer_chain(model) for model in (twice, beside, early)] == [None, None, None]
+
+
 @pytest.mark.parametrize("cell", ["LSTM", "GRU", "SimpleRNN"])
 def test_an_onnx_file_with_weights_of_nan_is_rejected(tmp_path: Path, cell: str) -> None:
     model = with_spoilt_weights(cell, 0, np.nan)

@@ -36,6 +36,17 @@ L = keras.layers
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
+@pytest.mark.parametrize("of_transformers", [False, True])
+def test_weights_alone_are_told_how_they_become_a_model(tmp_path, of_transformers):
+    path = tmp_path / "m.safetensors"
+    path.write_bytes((2).to_bytes(8, "little") + b"{}")
+    if of_transformers:
+        (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"safetensors\.torch\.load_file") as error:
+        read_signature(path)
+    assert ("optimum-cli" in str(error.value)) is of_transformers
+
+
 def test_an_onnx_file_says_names_types_and_shapes(tmp_path):
     found = read_signature(linear(tmp_path / "a.onnx", WEIGHTS, batch="n"))
     assert found.inputs == (TensorSpec("x", "float32", (None, 3)),)

@@ -33,8 +33,10 @@ NEAREST = {
     "data": ("data", "readers", "deepimportance"),
     "differential": ("libraries", "versions", "memo"),
 }
-#: Processor seconds of the tests that a fault is tried with, and at most how many they are.
-_SECONDS_OF_TESTS, _MOST_TESTS = 8.0, 60
+#: Processor seconds of the tests that a fault is tried with, and at most how many they are. The
+#: first test that fails ends the trial, so that only faults that survive take as long.
+_SECONDS_OF_TESTS, _MOST_TESTS = 30.0, 400
+NOT_RUN = "no test that is not slow runs it"
 #: Exit codes of pytest that could not run tests; any other than its own is of a process that ended.
 UNABLE = (3, 4, 5, FAILED)
 #: The least shares of faults that are caught: over all, and in each package.
@@ -64,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 outcome = results.of(fault, executed.digest)
                 if outcome is None:
                     outcome = _try(copy, fault, executed, options.seconds, root / "trial.log")
-                    results.keep(fault, executed.digest, outcome)
+                    if outcome["why"] != NOT_RUN:  # which costs nothing to find again
+                        results.keep(fault, executed.digest, outcome)
                 caught[package] += outcome["outcome"] == "caught"
                 if outcome["outcome"] == "survived":
                     bar.write(f"{fault.key}  ({outcome['why']})", sys.stdout)
@@ -77,7 +80,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--package", action="append", choices=packages_of(ROOT))
     parser.add_argument("--sample", type=int, default=21, help="faults in each package")
     parser.add_argument("--seed", type=int, default=0, help="chooses other faults")
-    parser.add_argument("--seconds", type=int, default=40, help="processor time for each fault")
+    parser.add_argument("--seconds", type=int, default=120, help="processor time for each fault")
     parser.add_argument("--state", type=Path, default=ROOT / ".mutants", help="what is kept")
     return parser.parse_args(arguments)
 
@@ -123,17 +126,20 @@ def sample(package: str, count: int, seed: int, left_out: dict[str, str]) -> lis
 
 
 class Executed:
-    """Which tests run which function of a package; its test files are run when they are needed."""
+    """Which tests run which function of a package; test files are run when they are needed."""
 
     def __init__(self, noting: Copy, package: str, memory: Path) -> None:
         self._noting, self._memory = noting, memory / "executed"
         self._memory.mkdir(exist_ok=True)
-        folders = NEAREST.get(package, (package,))
-        self._files = [
-            path.relative_to(noting.folder)
-            for folder in folders
-            for path in sorted((noting.folder / "tests" / folder).rglob("test_*.py"))
-        ]
+        nearest = NEAREST.get(package, (package,))
+        every = {folder for name in packages_of(ROOT) for folder in NEAREST.get(name, (name,))}
+        self._files = self._in(nearest)
+        self._further = self._in(sorted(every.difference(nearest)))
+
+    def _in(self, folders: Sequence[str]) -> list[Path]:
+        tests = self._noting.folder / "tests"
+        found = (path for name in folders for path in sorted((tests / name).rglob("test_*.py")))
+        return [path.relative_to(self._noting.folder) for path in found]
 
     @cached_property
     def digest(self) -> str:
@@ -142,11 +148,17 @@ class Executed:
         return hashlib.sha256(b"\0".join(files)).hexdigest()
 
     def tests(self, fault: Fault) -> list[str]:
-        """Tests that run the fault's function, the quick ones first."""
+        """Tests that run the fault's function, the quick ones first.
+
+        They are the package's own, or those of other packages where none of its own runs it.
+        """
+        return self._among(self._files, fault) or self._among(self._further, fault)
+
+    def _among(self, files: list[Path], fault: Fault) -> list[str]:
         name = f"{fault.file}:{fault.function}"
         direct: list[tuple[float, str]] = []
         others: list[tuple[float, str]] = []
-        for file in tqdm(self._files, desc="recording", leave=False, delay=5):
+        for file in tqdm(files, desc="recording", leave=False, delay=5):
             found = executed_by(self._noting, file, self._memory)
             runs = {t: d["seconds"] for t, d in found["tests"].items() if name in d["functions"]}
             direct += [(seconds, test) for test, seconds in runs.items()]
@@ -167,7 +179,7 @@ def _within(tests: list[tuple[float, str]]) -> Iterator[str]:
 def _try(copy: Copy, fault: Fault, executed: Executed, seconds: int, log: Path) -> dict[str, Any]:
     tests = executed.tests(fault)
     if not tests:
-        return {"outcome": "survived", "why": "no test that is not slow runs it"}
+        return {"outcome": "survived", "why": NOT_RUN}
     with copy.with_fault(fault):
         code = run_tests(copy.folder, tests, seconds, log, lambda: [Profile()])
         if code in (4, 5):  # the fault changes what tests there are

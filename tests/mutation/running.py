@@ -13,6 +13,7 @@ import resource
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -67,11 +68,13 @@ def run_tests(
     Returns:
         pytest's exit code, or None where the child was stopped or ended by itself.
     """
+    # Outside of the checkout: a command that is tested would take that for its project.
+    scratch = Path(tempfile.mkdtemp(prefix="asterism-faults-"))
     child = os.fork()
     if not child:
         code = FAILED
         try:
-            code = _run_here(folder, tests, seconds, log, plugins)
+            code = _run_here(folder, tests, seconds, log, plugins, scratch / "tests")
         finally:
             os._exit(code)
     try:
@@ -79,7 +82,7 @@ def run_tests(
     finally:
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
-        shutil.rmtree(folder.parent / "scratch", ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
     return (
         os.waitstatus_to_exitcode(status) if status is not None and os.WIFEXITED(status) else None
     )
@@ -99,7 +102,12 @@ def _wait(child: int, seconds: float) -> int | None:
 
 
 def _run_here(
-    folder: Path, tests: Sequence[str], seconds: int, log: Path, plugins: Callable[[], list[Any]]
+    folder: Path,
+    tests: Sequence[str],
+    seconds: int,
+    log: Path,
+    plugins: Callable[[], list[Any]],
+    scratch: Path,
 ) -> int:
     os.setsid()
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 2))
@@ -115,6 +123,5 @@ def _run_here(
     import pytest
 
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    scratch = folder.parent / "scratch"
     quiet = ["-p", "no:cacheprovider", "--basetemp", str(scratch), "-x", "--tb=line"]
     return int(pytest.main([*quiet, *tests], plugins=plugins()))

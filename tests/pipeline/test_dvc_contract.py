@@ -214,6 +214,15 @@ class TestRemotes:
         with pytest.raises(UserError, match="no remote"), open_remote(root, root / ".dvc/cache"):
             pytest.fail("it is open")
 
+    @pytest.mark.parametrize(
+        ("error", "told"), [(OSError("no space"), "no space"), (TimeoutError(), "TimeoutError")]
+    )
+    def test_what_a_server_says_is_told_or_else_what_kind_of_error_it_is(self, root, error, told):
+        dvc(root, "remote", "add", "-q", "-d", "store", str(root.parent / "store"))
+        cache = root / ".dvc/cache"
+        with pytest.raises(UserError, match=f"store: {told}"), open_remote(root, cache):
+            raise error
+
 
 class TestFormats:
     """What lies on the disk."""

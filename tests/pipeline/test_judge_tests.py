@@ -1,6 +1,7 @@
 """Judging a test set by one command: which lane, which files, and what it answers."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from typer.testing import CliRunner
 from asterism.asking import judging
 from asterism.asking.judging import JudgeRequest, settle_judging
 from asterism.cli import commands
+from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
+from asterism.deepstellar.coverage.criteria import criteria_in_order
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.sweep.workspace import git
 from places import ROOT
@@ -103,6 +106,41 @@ def test_a_failed_run_prints_no_answers(reads, tmp_path, monkeypatch):
     ]
     ended = CliRunner().invoke(commands.app, [*words, "--json", "--dry-run"])
     assert "give one of them" in str(ended.exception)
+
+
+def test_a_run_that_succeeds_prints_the_answer_and_leaves_a_page(reads, tmp_path, monkeypatch):
+    reads(ROWS)
+    monkeypatch.chdir(tmp_path)
+    for folder in ("conf", "dvc.yaml", "stages", "params.yaml"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    point = Path("sweeps/n/points/0000")
+
+    def run(*_):
+        """What the stages of the lane leave, of which the sweep keeps what the page shows."""
+        metrics = point / "kept/metrics"
+        covered = dict.fromkeys(criteria_in_order(), 0.25) | {"inputs": 40}
+        write_json(metrics / "measure_coverage.json", {"test": covered})
+        chain = {"states": 9, "transitions": 9, "boundary_states": 1, "explained_variance": 0.5}
+        write_json(metrics / "build_dtmc.json", chain)
+        write_json(metrics / "profile_states.json", {"profiled": 60})
+        shutil.copy(ROOT / "params.yaml", point / "kept")
+        (point / "kept/plots/build_dtmc").mkdir(parents=True, exist_ok=True)
+        (point / "kept/plots/build_dtmc/graph.svg").write_text("<svg/>")
+        return 0
+
+    monkeypatch.setattr("asterism.sweep.app.sweep_command", run)
+    monkeypatch.setattr("asterism.models.tensor_models.trial.require_runs", lambda *_: None)
+    words = ["judge-tests", "a.onnx", "--data", "digits", "--name", "n"]
+    ended = CliRunner().invoke(commands.app, [*words, "--json"])
+    (answer,) = json.loads(ended.stdout)
+    assert ended.exit_code == 0 and "25.0%" in answer["sentence"]
+    page = (point / "index.html").read_text(encoding="utf-8")
+    assert answer["sentence"] in page and '"../../index.html"' in page
+    told = CliRunner().invoke(commands.app, words).output
+    figures = [f"{one['label']}: {one['value']}" for one in answer["figures"]]
+    shown = (f"{point}/kept", f"page: {tmp_path / point}/index.html")
+    for part in (answer["sentence"], *figures, *shown):
+        assert part in told
 
 
 def called(*words):

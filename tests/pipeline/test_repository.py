@@ -12,6 +12,7 @@ import yaml
 from imports import ROOT
 
 from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra.cache_objects import objects_of
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.lockfile import (
     LOCK_FILE,
@@ -435,6 +436,28 @@ def test_a_stage_is_up_to_date_until_something_of_it_changes(finished, change, s
     change(finished)
     repository = Repository(finished)
     assert repository.is_up_to_date(repository.stages["one"]) is stays
+
+
+def test_an_object_of_a_stage_that_has_changed_is_named(finished):
+    Repository(finished).require_objects()
+    (made,) = (p for p in (finished / ".dvc/cache/files/md5").rglob("*") if p.is_file())
+    made.unlink()
+    made.write_text("other")
+    with pytest.raises(UserError, match=made.name):
+        Repository(finished).require_objects()
+
+
+def test_a_copy_is_held_against_its_hash_where_the_object_is_gone(root):
+    gone = put_object(root, "given")
+    copy, digest = root / "copied", gone.parent.name + gone.name
+    gone.unlink()
+    objects = objects_of(root, root / ".dvc/cache")
+    copy.write_text("given")
+    objects.require_copies({copy: digest})
+    copy.write_text("other")
+    with pytest.raises(UserError, match="copied is removed"):
+        objects.require_copies({copy: digest})
+    assert not copy.exists()
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from asterism.core.running.stage import load_script
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.universe.tensors import Tensor
+from asterism.sweep.elsewhere import Store
 from memo.small_graphs import branching, convolutional, layer, recurrent
 from models.model_files import CLASSES, images, keras_model, write
 
@@ -127,6 +128,25 @@ def write_images(here, seed):
         test_images=images(60, seed=seed),
         test_labels=labels,
     )
+
+
+def test_a_store_gives_back_the_workspace_and_what_parts_have_finished(tmp_path):
+    unit = "units/fuzz/key/3"
+    for name in ("work/conf/a.yaml", "work/params.yaml", f"part/{unit}/done.npz"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    Store(str(tmp_path / "store")).put_workspace(
+        tmp_path / "work", [Path("conf"), Path("params.yaml")]
+    )
+    other = Store(str(tmp_path / "store"))
+    other.fetch_workspace(tmp_path / "copy")
+    copied = {p.name: p.read_text() for p in (tmp_path / "copy").rglob("*.yaml")}
+    assert copied == {"a.yaml": "work/conf/a.yaml", "params.yaml": "work/params.yaml"}
+    other.send(tmp_path / "part")
+    other.receive(tmp_path / "whole")
+    assert (tmp_path / "whole" / unit / "done.npz").read_text() == f"part/{unit}/done.npz"
+    other.remove()
+    assert not (tmp_path / "store").exists()
 
 
 def test_units_of_a_search_of_other_images_are_not_taken(tmp_path, monkeypatch):

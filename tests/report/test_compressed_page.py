@@ -1,5 +1,7 @@
 """The compressed lane's section as a whole, on results made by hand."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -121,6 +123,8 @@ def test_models_searches_and_notes(workspace, figures):
         ("mean queries to find one", "4 to 203"),
     ]
     assert percent == f"{5 / 6:.1%}"
+    parts = re.findall(r'class="part" id="(.*?)"', section.body)
+    assert parts and [anchor for anchor, _ in section.contents] == parts
     told = rows(section.body)
     assert told[:2] == [
         [MINE, "a file of yours", "1.0 KiB (50.0%)", "–", "–", "–", "–", "–"],
@@ -193,6 +197,7 @@ def test_the_histogram_counts_queries_of_each_pair(workspace, figures):
     compressed_section(workspace)
     (shown,) = figures.values()
     assert shown.data.rows() == [(MINE, 3), (MINE, 5), (MADE, 4), (MADE, 400), (MADE, 2)]
+    assert shown.figure.get_figheight() > 2, "an inch for each pair"
     for name in (MINE, MADE):
         leave_search(workspace / f"artifacts/trigger/{name}/dflare", (None, None))
     compressed_section(workspace)

@@ -228,6 +228,36 @@ def test_a_python_is_looked_for_by_what_it_says_of_itself(tmp_path, monkeypatch)
         making.find_python("3.3")
 
 
+PYTHON = """#!/bin/sh
+echo "$@" >> {log}
+case "$*" in
+    *venv*) for made; do :; done; mkdir -p "$made/bin"; cp "$0" "$made/bin/python" ;;
+    -c*) echo '[3, 99]' ;;
+esac
+"""
+
+
+def test_packages_are_downloaded_before_they_are_installed_without_a_network(
+    project, tmp_path, monkeypatch
+):
+    """By a Python that notes what it is asked to do."""
+    log, python = tmp_path / "asked.txt", tmp_path / "programs-of-a-user/python3.99"
+    python.parent.mkdir()
+    python.write_text(PYTHON.format(log=log))
+    python.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{python.parent}{os.pathsep}{os.environ['PATH']}")
+    write_definition(project, text=DEFINITION.replace("3.11", "3.99"))
+    wanted = read_environment("onnxruntime@0.1")
+    making.make_environment(wanted, lambda _: None)
+    assert wanted.is_made
+    steps = [line.split() for line in log.read_text().splitlines()]
+    named = [set(step) & {"venv", "download", "install", "uninstall"} for step in steps]
+    assert named[1:] == [{"venv"}, {"download"}, {"install"}, {"uninstall"}]
+    assert "--no-index" in steps[3] and "--no-index" not in steps[2]
+    left = {path.name for path in wanted.folder.parent.iterdir()}
+    assert left == {wanted.folder.name, f"{wanted.folder.name}.lock"}
+
+
 def write_wheel(folder, name, version):
     """A package of one module, as an index would have it."""
     info = f"{name}-{version}.dist-info"

@@ -64,6 +64,14 @@ def test_sums_beyond_the_range_are_named_and_counted(tmp_path, keep, size):
     assert any("add_up" in line and str(LARGEST) in line for line in describe_half_precision(found))
 
 
+def test_nodes_that_stay_in_32_bits_ran_as_they_are(tmp_path):
+    half = convert_float_to_float16(squares(), op_block_list=["Sqrt"])
+    assert "Cast" in {node.op_type for node in half.graph.node}
+    found = compare_half_precision(*written(tmp_path, squares(), half), batches({"x": ROWS}, 7))
+    nodes = {one.node for one in found.ran_otherwise}
+    assert {"square", "add_up"} <= nodes <= {"scaled", "square", "add_up", "divide"}
+
+
 def test_values_within_the_range_are_no_matter(tmp_path):
     files = written(tmp_path, squares(), convert_float_to_float16(squares()))
     found = compare_half_precision(*files, batches({"x": ROWS / 20}, 10))

@@ -104,6 +104,27 @@ def test_errors_are_those_counted_by_hand(digits):
         assert told.relative_l2 == pytest.approx(by_hand, rel=1e-4)
 
 
+class Steps(nn.Module):
+    def forward(self, x):
+        return (16 * x.relu()).round().to(torch.int32)
+
+
+class OfSteps(nn.Linear):
+    def forward(self, x):
+        if x.dtype != torch.int32:
+            raise TypeError(f"{x.dtype} are no steps")
+        return super().forward(x / 16)
+
+
+def test_a_part_that_takes_quantised_tensors_only_has_no_error_of_its_own(digits):
+    net, rows, _ = digits
+    small = copy.deepcopy(net)
+    small.body[1], small.body[2].__class__ = Steps(), OfSteps
+    ask = tuple(lambda module=module: module(rows[:20]) for module in (net, small))
+    errors = errors_of_parts(net, small, differing_parts(net, small), ask)
+    assert {error.node: error.own is None for error in errors} == {"body.1": False, "body.2": True}
+
+
 def test_dynamically_quantised_and_half_precision_modules_are_mended(digits):
     net, rows, _ = digits
     with warnings.catch_warnings():

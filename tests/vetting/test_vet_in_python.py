@@ -91,6 +91,19 @@ def test_files_give_the_numbers_that_the_stages_give(digits, stages):
     assert found.repair.get("blamed") == stages[2].get("blamed")
 
 
+def test_functions_take_inputs_and_labels_from_files(tmp_path, given):
+    rows = given[0][:40]
+    labels = rows[:, 20:23].argmax(axis=1)
+    files = tmp_path / "rows.npy", tmp_path / "labels.json"
+    np.save(files[0], rows)
+    files[1].write_text(json.dumps(labels.tolist()))
+    few = {"comparison": "top_label", "overrides": FEW[1:]}
+    pair = (lambda x: x[:, 20:23], lambda x: x[:, 20:23].round())
+    found, same = (vet(*pair, *inputs, **few) for inputs in (files, (rows, labels)))
+    assert found.agreement == same.agreement
+    assert found.labels.tolist() == labels.tolist()
+
+
 def test_the_page_and_the_certificate_say_what_the_call_returns(functions, tmp_path):
     page = functions.page(tmp_path / "page")
     assert functions.verdict in page.read_text()

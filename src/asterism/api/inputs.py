@@ -97,7 +97,7 @@ def _collected(inputs: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     plain = isinstance(inputs, Sequence) or hasattr(inputs, "shape")
     if hasattr(inputs, "__getitem__") and hasattr(inputs, "__len__") and not plain:
         return _joined((inputs[number] for number in range(len(inputs))), np.stack)
-    if isinstance(inputs, Sequence) and not isinstance(inputs, str):
+    if isinstance(inputs, Sequence):
         return np.stack([as_array(item) for item in inputs]), None
     return as_array(inputs), None
 

@@ -4,8 +4,8 @@ PYTHON ?= python3.11
 VENV := .venv
 # Stages at a time: more than four need more than 8 GB.
 JOBS ?= $(shell cores=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); echo $$((cores < 4 ? cores : 4)))
-# Workers of the tests: one more than there are cores, since some tests wait.
-WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 1)))
+# Workers of the tests: each imports all large libraries, so that more than the cores take longer.
+WORKERS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 # The git remote that experiments travel through.
 ORIGIN ?= origin
 STAMP := $(VENV)/.installed

@@ -54,8 +54,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup() -> None:
-    """Ctrl-C is heard by all that a test starts: a shell's background jobs ignore it."""
+    """Signals are heard by all that a test starts.
+
+    A shell's background jobs ignore Ctrl-C, and a command that has run in this process ignores
+    both signals from its end on.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def pytest_collection_finish() -> None:

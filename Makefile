@@ -69,7 +69,7 @@ cases: $(STAMP) ## run every case of CASES (../shared/cases) and print the truth
 test-all: $(STAMP) ## the slow tests too
 	@$(MAKE) --no-print-directory --jobs 2 lint tests CHOSEN="-m ''"
 
-tests: $(STAMP) # beside lint, whose types are checked on one core
+tests: $(STAMP)
 	python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(CHOSEN)
 
 fuzz-readers: $(STAMP) ## read EXAMPLES (350) damaged files with each reader; SEED, READER=name
@@ -88,7 +88,8 @@ dependencies: $(STAMP) ## write into dvc.yaml what code stages depend on; lines 
 lint: $(STAMP) ## check style and types
 	ruff check .
 	ruff format --check .
-	mypy
+	@# Beside the tests, types are checked while these wait.
+	nice -n 19 mypy
 
 format: $(STAMP) ## put the source into its canonical form
 	ruff check --fix .

@@ -242,9 +242,9 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
     with saved_facts(first / "pytorch-aot") as facts:
         facts.known.pop()  # as after a kill
     known = count_calls(first, {})
-    assert known["pytorch:aot"]["statuses"] == {RIGHT: 2}
+    assert known["pytorch:aot"]["words"] == {RIGHT: 2}
     assert run(known, state_root / "other") == names[2:]
-    assert count_calls(state_root / "other", known)["pytorch:aot"]["statuses"] == {RIGHT: 3}
+    assert count_calls(state_root / "other", known)["pytorch:aot"]["words"] == {RIGHT: 3}
 
 
 def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path):

@@ -22,7 +22,7 @@ from asterism.findings.calls.running import CallWorkers, PlainRuns
 from asterism.findings.calls.variant import VARIANTS
 
 #: The folder of what the variants have shown, below the root of the state.
-CALLS = "calls"
+CALLS = "called-functions"
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,15 @@ def count_calls(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
     """
     found = {variant: dict(facts) for variant, facts in known.items()}
     for variant in VARIANTS:
-        facts = found.setdefault(variant, {"seconds": 0.0, "statuses": {}, "calls": ""})
+        facts = found.setdefault(variant, {"seconds": 0.0, "words": {}, "calls": ""})
         done = set(facts["calls"].split())
-        statuses: Counter[str] = Counter(facts["statuses"])
+        statuses: Counter[str] = Counter(facts["words"])
         for outcome in read_outcomes(folder, variant):
             if (mark := mark_of(outcome.call)) not in done:
                 done.add(mark)
                 statuses[outcome.status] += 1
                 facts["seconds"] = round(facts["seconds"] + outcome.seconds, 1)
-        facts |= {"statuses": dict(sorted(statuses.items())), "calls": " ".join(sorted(done))}
+        facts |= {"words": dict(sorted(statuses.items())), "calls": " ".join(sorted(done))}
     return {variant: facts for variant, facts in found.items() if facts["calls"]}
 
 

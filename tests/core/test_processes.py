@@ -88,7 +88,7 @@ def start():
 thread = threading.Thread(target=start)  # which ends long before this process
 thread.start()
 thread.join()
-time.sleep(0.3)
+time.sleep(1)
 pathlib.Path("began").touch()
 time.sleep(1000)
 """
@@ -103,7 +103,7 @@ def test_a_child_that_holds_the_lock_ends_with_its_parent_and_not_before(tmp_pat
     command = [sys.executable, "-c", STARTS, kind, held]
     parent = subprocess.Popen(command, cwd=tmp_path, env=environment)
     wait_until((tmp_path / "began").exists)
-    time.sleep(0.3)
+    time.sleep(1)
     below = [p for p in marked.running() if p.pid != parent.pid]
     assert len(below) == 1, "it outlives the thread that asked for it"
     parent.kill()

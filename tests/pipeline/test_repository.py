@@ -543,10 +543,8 @@ def test_what_a_kill_leaves_of_a_file_that_dvc_writes_is_mended(tmp_path):
     with kept_whole(tmp_path):
         set_entries(tmp_path, {"c": LOCKED})
     assert stage_names(tmp_path) == ["a", "b", "c"]
-    assert (
-        read_locked_stage(tmp_path, "a") == {"cmd": "other"}
-        and read_locked_stage(tmp_path, "b") == LOCKED
-    )
+    assert read_locked_stage(tmp_path, "a") == {"cmd": "other"}
+    assert read_locked_stage(tmp_path, "b") == LOCKED
     (tmp_path / LOCK_FILE).write_text("mine")
     mend_lockfile(tmp_path)
     assert (tmp_path / LOCK_FILE).read_text() == "mine", "only what DVC was writing is mended"

@@ -23,7 +23,7 @@ from asterism.core.settings.yaml_files import parse_yaml
 
 LOCK_FILE = "dvc.lock"
 
-#: The file as it was, while DVC writes an entry.
+#: The entries that lie aside while DVC writes one.
 _COPY = Path(".dvc/tmp/asterism/dvc.lock")
 
 _HEAD = "schema: '2.0'\nstages:\n"
@@ -86,11 +86,11 @@ def set_order(root: Path, order: Sequence[str]) -> None:
 
 @contextmanager
 def kept_whole(root: Path) -> Iterator[None]:
-    """Let DVC write entries of ``dvc.lock`` in the block; where the block fails, it is as it was.
+    """Let DVC write a stage's entry of ``dvc.lock`` in the block; if it fails, nothing changes.
 
-    DVC finds no other stages' entries, since it would parse and write them all, a second long for
-    34. A process that is killed meanwhile leaves a part of the file, which :func:`mend_lockfile`
-    puts together with the rest.
+    Meanwhile, the entries that were there lie in another file: DVC would parse and rewrite all of
+    them, which takes it a second for 34 stages. If the process is killed in the block, the next
+    :func:`mend_lockfile` puts both files together.
     """
     mend_lockfile(root)
     file, copy = root / LOCK_FILE, root / _COPY
@@ -108,7 +108,7 @@ def kept_whole(root: Path) -> Iterator[None]:
 
 
 def mend_lockfile(root: Path) -> None:
-    """Put the entries that lie aside in the block of :func:`kept_whole` back into ``dvc.lock``."""
+    """Put entries back that :func:`kept_whole` laid aside; those that DVC wrote since win."""
     if (root / _COPY).exists():
         blocks = _read(root, _COPY)
         with suppress(UserError):  # DVC was killed while it wrote

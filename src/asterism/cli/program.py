@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import is_dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,6 +88,30 @@ ShowPage = Annotated[
         "--open/--no-open", help="Open the page in a browser; default: only in a terminal."
     ),
 ]
+
+
+def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command of which one parameter is a dataclass: each of its fields is an option."""
+    parameters: list[inspect.Parameter] = []
+    shared: dict[str, tuple[type, set[str]]] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        kind = parameter.annotation
+        if isinstance(kind, type) and is_dataclass(kind):
+            fields = inspect.signature(kind, eval_str=True).parameters
+            shared[parameter.name] = kind, set(fields)
+            parameters += fields.values()
+        else:
+            parameters.append(parameter)
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        for name, (kind, fields) in shared.items():
+            values[name] = kind(**{field: values.pop(field) for field in fields})
+        command(**values)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
 
 
 def require_root(needed: str) -> None:

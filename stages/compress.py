@@ -6,8 +6,8 @@ from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import prefix_errors
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.parameters.validation import Label
 from asterism.data import DataParams, load
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 

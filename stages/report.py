@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.parameters.validation import Label
 from asterism.report.base.page import write_page
 
 

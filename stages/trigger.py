@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.parameters.validation import Label
 from asterism.core.resuming.work_units import work_units
 from asterism.data import DataParams, load
 from asterism.dflare.image_pairs import ImagePair, search_images

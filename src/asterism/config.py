@@ -13,9 +13,9 @@ from pydantic import Field, model_validator
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection, Seed, read_params, validate
 from asterism.core.parameters.registry import closest, unknown
+from asterism.core.parameters.validation import Label
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams

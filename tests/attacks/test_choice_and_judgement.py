@@ -15,7 +15,7 @@ from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.pixels import direction, noise_of_length
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 
 class ByBrightness:

@@ -81,7 +81,7 @@ def test_a_module_outside_that_is_not_there_is_named(package, monkeypatch, error
 
 
 def test_two_plugins_of_one_name_are_a_defect():
-    registry = Registry("thing", "asterism.search")
+    registry = Registry("thing", "asterism.sound")
     registry.register("a")(1)
     with pytest.raises(ValueError, match="two things"):
         registry.register("a")(2)

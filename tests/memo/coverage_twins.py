@@ -3,7 +3,7 @@
 from functools import cache
 from itertools import product
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.universe.spec import MAX_RANK, universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asterism.core.metropolis import MetropolisHastings
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import PartEnded, SharedWorkUnits, UnitShare
 from asterism.memo.generating import strategy as strategy_module
@@ -39,7 +40,6 @@ from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_build import build_model
 from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
 from asterism.memo.universe.tensors import Tensor
-from asterism.search.metropolis import MetropolisHastings
 from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}

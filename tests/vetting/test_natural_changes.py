@@ -6,10 +6,10 @@ from small_vetting import Rule, vet_params, vetted_rules
 
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
+from asterism.core.statistics import share_of
 from asterism.tensors import TENSOR_MUTATORS
 from asterism.vetting import changes
 from asterism.vetting.changes import measure_flips, require_changes
-from asterism.vetting.statistics import share_of
 
 STILL, HALF = {"noise": {"low": 0.0, "high": 0.0}}, {"scale": {"low": 0.5, "high": 0.5}}
 #: By so much the second model prefers its second label.

@@ -17,11 +17,11 @@ from asterism.api.inputs import as_given
 from asterism.api.lane_results import LaneResult
 from asterism.api.models import is_file, is_torch_module
 from asterism.config import changed_params
-from asterism.core.drawing.svg import write_svg
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.svg import write_svg
 from asterism.data.given.reading import Arrays
 from asterism.deepstellar.coverage.criteria import measure_criteria
 from asterism.deepstellar.model.markov_chain import draw_markov_chain

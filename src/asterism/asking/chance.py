@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.statistics.intervals import exact_interval
+from asterism.core.statistics import exact_interval
 
 Labels = NDArray[np.int64]
 

@@ -16,7 +16,7 @@ from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.models.keras_models.probabilities import notes_on_scores
 
 

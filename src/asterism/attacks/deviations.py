@@ -19,7 +19,7 @@ from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 log = get_logger(__name__)

@@ -7,9 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from asterism.core.files.user_files import NO_FILE, File
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection
-from asterism.core.parameters.validation import named
+from asterism.core.parameters.validation import Label, named
 
 
 class AttackParams(ParameterSection):

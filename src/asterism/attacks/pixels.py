@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.attack import Floats, Ints
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 _BISECTIONS = 40
 

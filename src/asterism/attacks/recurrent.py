@@ -16,7 +16,7 @@ from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.data import Dataset
 from asterism.models.keras_models.layers import up_to_logits
 from asterism.models.keras_models.preprocessing import PreprocessingParams

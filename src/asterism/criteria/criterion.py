@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.coverage.criterion import Criterion
+from asterism.core.criterion import Criterion
 from asterism.core.parameters.construction import NoOptions, options_by_name
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry

@@ -6,9 +6,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection
-from asterism.core.parameters.validation import named
+from asterism.core.parameters.validation import Label, named
 
 
 class CriteriaParams(ParameterSection):

@@ -18,7 +18,7 @@ from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.pixels import as_pixels, noise_of_length
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 log = get_logger(__name__)
 

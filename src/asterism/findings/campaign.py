@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
+from asterism.core.files.folders import own_folder
 from asterism.core.files.locks import hold_lock_now
-from asterism.core.files.own_folders import own_folder
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.work_units import ALONE
 from asterism.core.running.footprint import processor_seconds

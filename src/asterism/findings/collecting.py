@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing
+from asterism.core.files.folders import require_own
 from asterism.core.files.limits import read_within
-from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import installed_versions

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.keras_options import OF_WEIGHTS
 from asterism.memo.universe.parameters import Number, Parameter, Sizes

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import Draws, Randomness, Ranged
+from asterism.core.random_streams import Draws, Randomness, Ranged
 
 # The images are small and come by the thousand: OpenCV's own threads cost more than they bring,
 # and the callers have threads of theirs.

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import (
+from asterism.core.random_streams import (
     LEVELS,
     distinct_integers,
     standard_normal,

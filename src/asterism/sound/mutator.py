@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import Draws, Randomness, Ranged
+from asterism.core.random_streams import Draws, Randomness, Ranged
 
 Waves = NDArray[np.float32]
 

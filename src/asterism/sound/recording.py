@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asterism.core.randomness.random_streams import (
+from asterism.core.random_streams import (
     Draws,
     Randomness,
     standard_normal,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import (
+from asterism.core.random_streams import (
     Draws,
     Randomness,
     Ranged,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import Draws, Randomness
+from asterism.core.random_streams import Draws, Randomness
 from asterism.text.mutator import (
     TEXT_MUTATORS,
     Alphabet,

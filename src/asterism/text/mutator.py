@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import configure_each
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import Draws, Randomness, Ranged
+from asterism.core.random_streams import Draws, Randomness, Ranged
 
 Rows = NDArray[np.int64]
 

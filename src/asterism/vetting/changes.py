@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import BatchedStreams, stream
+from asterism.core.statistics import Share, share_of
 from asterism.dflare.domains import Domain, build_domain, within_bound
 from asterism.dflare.pair import PairQuery
 from asterism.dflare.params import BoundParams
-from asterism.search.batched_random_streams import BatchedStreams
 from asterism.vetting.opening import Vetted, draw_rows
 from asterism.vetting.params import VetParams
-from asterism.vetting.statistics import Share, share_of
 
 Items = NDArray[Any]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import counted
+from asterism.core.statistics import Share, share_of
 from asterism.vetting.half_precision import compare_half_precision, describe_half_precision
 from asterism.vetting.onnx_pairs import opened_as_onnx
 from asterism.vetting.opening import Vetted
 from asterism.vetting.runtime_types import rounding_operators
-from asterism.vetting.statistics import Share, share_of
 
 #: Inputs that the original's tensors are looked at with.
 _LOOKED = 500

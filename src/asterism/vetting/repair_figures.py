@@ -9,10 +9,10 @@ from typing import Any
 
 from asterism.core.files.artifacts import write_table
 from asterism.core.files.records import record_as_json
+from asterism.core.statistics import Share
 from asterism.localisation.tensor_errors import TensorError
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.changes import Flips
-from asterism.vetting.statistics import Share
 from asterism.vetting.verdict import Threshold
 
 #: Parts of the ranking that the figures name.

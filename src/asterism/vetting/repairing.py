@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, replacing, write_table
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import (

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.models.keras_models.reading import save_keras
 
 if TYPE_CHECKING:

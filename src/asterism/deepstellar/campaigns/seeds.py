@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays, write_arrays
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, reading
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 log = get_logger(__name__)
 

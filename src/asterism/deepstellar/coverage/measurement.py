@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from asterism.core.messages.console import get_logger, progress
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.data import Dataset
 from asterism.deepstellar.coverage.criteria import measure_criteria
 from asterism.deepstellar.coverage.similarity import (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from asterism.core.randomness.random_streams import mix
+from asterism.core.random_streams import mix
 
 Items = Literal["state", "transition"]
 ITEMS: tuple[Items, ...] = ("state", "transition")

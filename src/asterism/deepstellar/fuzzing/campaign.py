@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, prefix_errors
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
 from asterism.deepstellar.campaigns.population import (

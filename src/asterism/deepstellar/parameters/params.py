@@ -6,10 +6,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection, Source
 from asterism.core.parameters.registry import closest
-from asterism.core.parameters.validation import accepted_by
+from asterism.core.parameters.validation import Label, accepted_by
 from asterism.deepstellar.selections import SelectionParams
 
 #: Bits of a state's code, a signed integer of 64, and of those the most for one component.

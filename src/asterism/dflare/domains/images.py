@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import NoOptions
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import (
     DOMAINS,
     UNCHANGED,
@@ -24,7 +25,6 @@ from asterism.dflare.domains import (
 )
 from asterism.images import bounds
 from asterism.images.mutator import build_mutators
-from asterism.search.batched_random_streams import BatchedStreams
 
 _NO_OPTIONS = NoOptions()
 #: What a mutator of few mutants draws is an integer of so many bits, or two of them.

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from asterism.core.files.folders import own_folder
 from asterism.core.files.locks import hold_lock
-from asterism.core.files.own_folders import own_folder
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.parameters import is_whole
 from asterism.memo.universe.spec import LayerSpec, universe

@@ -7,9 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from asterism.core.files.user_files import File
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection, Source
-from asterism.core.parameters.validation import named
+from asterism.core.parameters.validation import Label, named
 
 #: Sizes of an input, without the batch.
 Shape = Annotated[list[Annotated[int, Field(ge=1, le=1_000_000)]], Field(min_length=1)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.graphs.weights import draw_weights, variables_of
 
 if TYPE_CHECKING:

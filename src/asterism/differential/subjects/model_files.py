@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.differential.adapters.backend_names import file_references
 from asterism.differential.adapters.library import EXTRA_MODULES
 from asterism.differential.engine.inputs import BATCH, draw_floats

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 #: Names of a call's inputs, in their order.
 NAMES = "xyzvw"

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.memo.generating.campaign import (
     MUTANTS,

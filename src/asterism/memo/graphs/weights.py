@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.graphs.graph import SPECIAL, Graph, Node
 
 Array = NDArray[np.float32]

@@ -8,7 +8,7 @@ from enum import StrEnum
 from markupsafe import Markup
 
 from asterism.core.messages.escaping import counted
-from asterism.core.statistics.intervals import exact_interval
+from asterism.core.statistics import exact_interval
 
 #: Of both sides of an interval together.
 CONFIDENCE = 0.95

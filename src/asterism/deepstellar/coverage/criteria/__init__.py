@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.coverage.criterion import Criterion
+from asterism.core.criterion import Criterion
 from asterism.core.parameters.registry import Registry
 from asterism.deepstellar.model.trace_model import TraceModel
 

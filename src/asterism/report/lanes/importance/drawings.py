@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from asterism.core.drawing.svg import PALETTE
 from asterism.core.messages.escaping import counted
+from asterism.core.svg import PALETTE
 from asterism.report.base.pictures import png, svg
 
 #: Controls beside which an augmentation is seen, and what they are.

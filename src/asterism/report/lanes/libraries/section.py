@@ -11,9 +11,9 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_json, read_table, require_file
 from asterism.core.messages.errors import UserError, prefix_errors
+from asterism.core.svg import PALETTE
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.universe.spec import universe

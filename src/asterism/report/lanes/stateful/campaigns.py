@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_json, read_table
+from asterism.core.svg import PALETTE
 from asterism.deepstellar.campaigns.population import fingerprint
 from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.fuzzing.guidance import GUIDING

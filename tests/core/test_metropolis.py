@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metropolis_twin import select
 
-from asterism.search.metropolis import GivenDraws, MetropolisHastings, Uniform
+from asterism.core.metropolis import GivenDraws, MetropolisHastings, Uniform
 
 
 @given(seed=st.integers(0, 10_000), candidates=st.integers(2, 9), chains=st.integers(1, 6))

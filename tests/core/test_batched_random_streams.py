@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.core.randomness.random_streams import distinct_integers
+from asterism.core.random_streams import BatchedStreams, distinct_integers
 from asterism.images.mutator import MUTATORS
-from asterism.search.batched_random_streams import BatchedStreams
 
 KEYS = np.random.default_rng(0).integers(0, 1 << 64, 4000, dtype=np.uint64)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.attacks.augmenting import augment_tests
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.params import AttackParams
+from asterism.attacks.methods import AttackParams
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asterism.compression.compressor import compress
+from asterism.compression.methods import compress
 from asterism.compression.params import CompressionParams
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import prefix_errors

@@ -10,7 +10,7 @@ from asterism.deepstellar.campaigns import results
 from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.params import FuzzParams
 from asterism.models.recurrent.trained import open_trained
 
 log = get_logger("asterism.stages.fuzz")

@@ -9,7 +9,7 @@ from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.coverage.measurement import CoverageMeasurement, measure_sets
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import CoverageParams, FuzzParams
+from asterism.deepstellar.params import CoverageParams, FuzzParams
 from asterism.models.recurrent.trained import open_trained
 
 

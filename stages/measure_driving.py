@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from asterism.attacks.params import AttackParams
+from asterism.attacks.methods import AttackParams
 from asterism.core.files.artifacts import write_arrays, write_json
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.criteria.params import CriteriaParams
+from asterism.criteria.families import CriteriaParams
 from asterism.data.driving import DrivingParams, load_driving
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams

@@ -10,18 +10,18 @@ from typing import Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from asterism.attacks.params import AttackParams
+from asterism.attacks.methods import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection, Seed, read_params, validate
 from asterism.core.parameters.registry import closest, unknown
 from asterism.core.parameters.validation import Label
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
-from asterism.criteria.params import CriteriaParams
+from asterism.criteria.families import CriteriaParams
 from asterism.data import DataParams
 from asterism.data.driving import DrivingParams
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepstellar.parameters.params import (
+from asterism.deepstellar.params import (
     AbstractionParams,
     CoverageParams,
     FuzzParams,

@@ -9,13 +9,21 @@ from foolbox.criteria import Misclassification
 from foolbox.models.pytorch import PyTorchModel
 from structlog.testing import capture_logs
 
-from asterism.attacks.attack import ATTACKS, AttackSeeds, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork, on_pixels
-from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
+from asterism.attacks.methods import (
+    ATTACKS,
+    AttackParams,
+    AttackSeeds,
+    as_levels,
+    as_pixels,
+    build_attacks,
+    l2,
+    linf,
+    noise_of_length,
+)
 from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError

@@ -11,7 +11,7 @@ import tensorflow as tf
 import torch
 from structlog.testing import capture_logs
 
-from asterism.compression.compressor import COMPRESSORS, TrainingData, method_options
+from asterism.compression.methods import COMPRESSORS, TrainingData, method_options
 from asterism.compression.methods.keras import _with_logits
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError

@@ -81,7 +81,7 @@ def test_a_module_outside_that_is_not_there_is_named(package, monkeypatch, error
 
 
 def test_two_plugins_of_one_name_are_a_defect():
-    registry = Registry("thing", "asterism.sound")
+    registry = Registry("thing")
     registry.register("a")(1)
     with pytest.raises(ValueError, match="two things"):
         registry.register("a")(2)
@@ -117,7 +117,7 @@ class Noise:
 
 @pytest.fixture
 def registry():
-    made: Registry[Any] = Registry("mutator", "asterism.core.randomness")
+    made: Registry[Any] = Registry("mutator")
     for name, plugin in {"blur": Blur, "plain": Plain, "noise": Noise}.items():
         made.register(name)(plugin)
     made.register("bare")(SimpleNamespace)

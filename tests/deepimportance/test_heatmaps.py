@@ -8,8 +8,8 @@ from asterism.data import Dataset
 from asterism.deepimportance import heatmaps as module
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
+from asterism.deepimportance.neurons import BATCH
 from asterism.deepimportance.params import RelevanceParams
-from asterism.deepimportance.tracing import BATCH
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 L = keras.layers

@@ -105,7 +105,6 @@ PACKAGES = (
     "compression/methods",
     "criteria/families",
     "data/sources",
-    "dflare/fitness",
     "dflare/repairers",
     "dflare/searches",
     "differential/backends",

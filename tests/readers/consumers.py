@@ -11,13 +11,13 @@ import numpy as np
 from asterism.asking.looking import describe_model, look_at, model_facts
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.compression.compressor import compress
+from asterism.compression.methods import compress
 from asterism.compression.params import CompressionParams
 from asterism.data import Dataset
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
-from asterism.deepimportance.results import save_fitted
+from asterism.deepimportance.measurement import save_fitted
 from asterism.differential.reducing.reduce import reduce_model, renumber_nodes
 from asterism.differential.reducing.reduction import _opened
 from asterism.differential.subjects.onnx_file import read_subject

@@ -20,7 +20,7 @@ from asterism.deepstellar.campaigns.population import (
 from asterism.deepstellar.campaigns.results import Corpus, save_population
 from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.trigger import load_seeds
 from asterism.differential.engine.outcomes import ExecutionOutcome

@@ -9,7 +9,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch_programs import exported, saved, train
 
-from asterism.api.inputs import as_given
+from asterism.api.given import as_given
 from asterism.api.vetting import vet
 from asterism.core.messages.errors import UserError
 from asterism.models.runtimes.torch_modules import ModuleRuntime, evaluating

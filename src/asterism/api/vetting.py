@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.inputs import as_given, file_or_none, in_python, read_as_they_are
-from asterism.api.models import as_pair, is_file
+from asterism.api.given import as_given, as_pair, file_or_none, in_python, is_file, read_as_they_are
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays

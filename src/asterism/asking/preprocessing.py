@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.chance import by_chance, right_of
 from asterism.asking.choosing import kinds_of
-from asterism.asking.outputs import Output, OutputContext
+from asterism.asking.outputs import Output, OutputContext, by_chance, right_of
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import as_probabilities
 from asterism.models.keras_models.preprocessing import PreprocessingParams

@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import AttackSeeds, Floats, Ints
-from asterism.attacks.pixels import l2, linf
+from asterism.attacks.methods import AttackSeeds, Floats, Ints, l2, linf
 from asterism.core.files.artifacts import read_arrays, write_arrays
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.random_streams import stream

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from asterism.attacks.attack import Floats
+from asterism.attacks.methods import Floats
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 

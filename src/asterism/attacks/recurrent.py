@@ -8,12 +8,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import AttackSeeds, Floats, Ints, build_suitable
 from asterism.attacks.augmentation import ImageSet
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
+from asterism.attacks.methods import (
+    AttackParams,
+    AttackSeeds,
+    Floats,
+    Ints,
+    as_levels,
+    as_pixels,
+    build_suitable,
+    l2,
+    linf,
+    noise_of_length,
+)
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream

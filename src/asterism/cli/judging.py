@@ -57,7 +57,7 @@ def judge_tests(
     command runs a DVC experiment in a workspace of its own, so that the cache answers the same
     question the next time.
     """
-    from asterism.asking.judging import JudgeRequest, settle_judging
+    from asterism.asking.lanes import JudgeRequest, settle_judging
     from asterism.models.tensor_models.trial import require_runs
     from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import SweepRequest, sweep_command

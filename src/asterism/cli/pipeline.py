@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.opening import stage_names
 from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
+from asterism.cli.projects import stage_names
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.attacks.pixels import as_pixels, noise_of_length
+from asterism.attacks.methods import as_pixels, noise_of_length
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream

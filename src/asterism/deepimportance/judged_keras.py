@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import PixelNetwork
 from asterism.attacks.keras_network import KerasNetwork
+from asterism.attacks.methods import PixelNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import Composite
 from asterism.deepimportance.judged_model import (

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import fx, nn
 
-from asterism.attacks.attack import PixelNetwork
+from asterism.attacks.methods import PixelNetwork
 from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import Composite

@@ -9,8 +9,8 @@ import keras
 import numpy as np
 
 from asterism.attacks.deviations import AttackPlan, Deviations, attack_regressor
-from asterism.attacks.params import AttackParams
-from asterism.criteria.params import CriteriaParams
+from asterism.attacks.methods import AttackParams
+from asterism.criteria.families import CriteriaParams
 from asterism.data.driving import DrivingImages, DrivingParams
 from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import fit as fit_criteria

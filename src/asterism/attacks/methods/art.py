@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from asterism.attacks.attack import ATTACKS, Attack, AttackSeeds, Estimator, Floats
+from asterism.attacks.methods import ATTACKS, Attack, AttackSeeds, Estimator, Floats
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.random_streams import stream
 

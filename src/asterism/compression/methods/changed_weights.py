@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.random_streams import stream
 from asterism.models.keras_models.reading import save_keras
@@ -37,7 +37,7 @@ class ChangedWeights(Compressor):
     def compress(
         model: keras.Model, options: Options, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         rng = stream(training.seed, "compress", "changed_weights")
         for variable in model.trainable_variables:
             weight = variable.numpy()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
@@ -30,7 +30,7 @@ class KerasInt8(Compressor):
     def compress(
         model: keras.Model, options: NoOptions, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         model.quantize("int8")
         save_keras(model, target)
 
@@ -58,7 +58,7 @@ class Distillation(Compressor):
     def compress(
         model: keras.Model, options: Options, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         import keras
 
         height, width, channels = training.inputs.shape[1:]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
@@ -33,7 +33,7 @@ class OnnxQuantisation(Compressor):
     def compress(
         cls, model: keras.Model, options: Any, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         with tempfile.TemporaryDirectory() as folder:
             exported = Path(folder) / "model.onnx"
             save_onnx(model, exported)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
 from asterism.compression.methods.pruning import MagnitudePruning
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
@@ -35,7 +35,7 @@ class TorchCompressor(Compressor):
     def compress(
         cls, model: keras.Model, options: Any, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         from asterism.models.training.torch_copies import TorchCopy, as_torch_takes
         from asterism.models.training.torch_fitting import deterministic
 

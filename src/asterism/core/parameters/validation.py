@@ -116,8 +116,9 @@ def names_in(registry: str) -> list[str]:
     found = _find(registry)
     if found.outside:
         return list(found.names())
-    package = importlib.import_module(found.package)
-    files = [file for folder in package.__path__ for file in Path(folder).rglob("*.py")]
+    package = importlib.import_module(found.package or module)
+    folders = getattr(package, "__path__", ())
+    files = [file for folder in folders for file in Path(folder).rglob("*.py")]
     here = importlib.import_module(module).__file__
     names: list[str] = []
     for file in {*files, Path(str(here))}:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.core.random_streams import Draws, Randomness
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.params import FuzzParams
 from asterism.images import build_mutators, concatenate_draws, take_draws
 from asterism.images.bounds import acceptable_mutants, are_images, differing_inputs
 from asterism.tensors import FeatureRange, build_tensor_mutators

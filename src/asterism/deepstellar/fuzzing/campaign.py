@@ -35,7 +35,7 @@ from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.coverage.criteria import build_trace_criteria
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, TraceVisits, count_visits
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.params import FuzzParams
 from asterism.deepstellar.selections import build_selection
 from asterism.models.recurrent import RecurrentModel
 

@@ -26,7 +26,7 @@ from asterism.deepstellar.campaigns.population import (
 from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign, unguided_mutants
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.params import FuzzParams
 from asterism.models.recurrent import RecurrentModel
 
 log = get_logger(__name__)

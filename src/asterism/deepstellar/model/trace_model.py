@@ -13,7 +13,7 @@ from asterism.core.files.artifacts import read_arrays, write_arrays
 from asterism.core.messages.errors import reading
 from asterism.deepstellar.model.abstraction import Abstraction
 from asterism.deepstellar.model.dtmc import CodeIndex, Dtmc
-from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams
 
 
 @dataclass(frozen=True)

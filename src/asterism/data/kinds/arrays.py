@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import require_file
 from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError
-from asterism.data.given.kind import INPUT_KINDS, InputKind, Shaping, fitted_length
+from asterism.data.kinds import INPUT_KINDS, InputKind, Shaping, fitted_length
 
 
 class _Arrays(InputKind):

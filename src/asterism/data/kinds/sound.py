@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import require_file
 from asterism.core.files.limits import require_size
 from asterism.core.messages.errors import UserError, reading
-from asterism.data.given.kind import (
+from asterism.data.kinds import (
     INPUT_KINDS,
     InputKind,
     Shaping,

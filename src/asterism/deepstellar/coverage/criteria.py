@@ -1,7 +1,7 @@
-"""How much of a DTMC a set of inputs exercises: the criteria of section 4.1.
+"""How much of a DTMC a set of inputs exercises: the paper's five criteria (section 4.1).
 
-Each criterion counts which of its items (states, boundary states, transitions) have been seen.
-So coverage grows with every batch, and neither order nor batch size matters.
+Three count states, two count transitions: each counts which of its items have been seen. So
+coverage grows with every batch, and neither order nor batch size matters.
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ class TraceCriterion(Criterion[TraceModel, Codes]):
 
 
 #: Criteria by name.
-TRACE_CRITERIA: Registry[type[TraceCriterion]] = Registry(
-    "trace criterion", "asterism.deepstellar.coverage.criteria"
-)
+TRACE_CRITERIA: Registry[type[TraceCriterion]] = Registry("trace criterion")
 
 
 def criteria_in_order() -> list[str]:
@@ -85,3 +83,67 @@ def measure_criteria(model: TraceModel, codes: Codes) -> dict[str, float]:
     for criterion in criteria.values():
         criterion.update(codes)
     return {name: criterion.value() for name, criterion in criteria.items()}
+
+
+@TRACE_CRITERIA.register("basic_state")
+class BasicState(TraceCriterion):
+    """BSCov: share of the profiled states."""
+
+    order = 1
+
+    def _weigh(self) -> NDArray[np.int64]:
+        return np.ones(len(self._model.dtmc.codes), np.int64)
+
+    def items(self, codes: Codes) -> NDArray[np.int32]:
+        """See :meth:`TraceCriterion.items`."""
+        return self._model.dtmc.states(codes)
+
+
+@TRACE_CRITERIA.register("weighted_state")
+class WeightedState(BasicState):
+    """WSCov: profiled states, each weighted by how often profiling visited it."""
+
+    order = 2
+
+    def _weigh(self) -> NDArray[np.int64]:
+        return self._model.dtmc.visits
+
+
+@TRACE_CRITERIA.register("n_step_state_boundary")
+class NStepStateBoundary(TraceCriterion):
+    """n-SBCov: share of the cells at most n steps from the profiled states, these excluded."""
+
+    order = 3
+
+    def _weigh(self) -> NDArray[np.int64]:
+        return np.ones(len(self._model.boundary), np.int64)
+
+    def items(self, codes: Codes) -> NDArray[np.int32]:
+        """See :meth:`TraceCriterion.items`."""
+        return self._model.boundary_index.positions(codes)
+
+
+@TRACE_CRITERIA.register("basic_transition")
+class BasicTransition(TraceCriterion):
+    """BTCov: share of the profiled transitions."""
+
+    order = 4
+
+    def _weigh(self) -> NDArray[np.int64]:
+        return np.ones(self._model.dtmc.counts.nnz, np.int64)
+
+    def items(self, codes: Codes) -> NDArray[np.int32]:
+        """See :meth:`TraceCriterion.items`."""
+        dtmc = self._model.dtmc
+        return dtmc.transitions(dtmc.states(codes))
+
+
+@TRACE_CRITERIA.register("weighted_transition")
+class WeightedTransition(BasicTransition):
+    """WTCov: profiled transitions, each weighted by how often profiling took it."""
+
+    order = 5
+
+    def _weigh(self) -> NDArray[np.int64]:
+        weights: NDArray[np.int64] = self._model.dtmc.counts.data
+        return weights

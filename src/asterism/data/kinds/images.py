@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given.kind import INPUT_KINDS, InputKind, Shaping, Sizes, require_room_for
+from asterism.data.kinds import INPUT_KINDS, InputKind, Shaping, Sizes, require_room_for
 from asterism.data.pictures import read_picture
 
 

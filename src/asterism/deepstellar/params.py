@@ -89,7 +89,7 @@ class FuzzParams(ParameterSection):
     selection: SelectionParams
     mutators: Annotated[
         dict[Label, dict[Label, Any]],
-        accepted_by("asterism.deepstellar.parameters.mutators:accept_mutators"),
+        accepted_by("asterism.deepstellar.mutators:accept_mutators"),
     ] = Field(min_length=1, description="mutators by name, each with its ranges")
     weights: dict[Label, float] = Field(
         description="how often a mutator is drawn relative to the others; 1 where not named"

@@ -20,7 +20,7 @@ from asterism.core.files.limits import parse_json, read_within, require_room
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming, reading
 from asterism.data.classes import as_labels, number_classes
-from asterism.data.given.kind import INPUT_KINDS, Shaping
+from asterism.data.kinds import INPUT_KINDS, Shaping
 
 #: Names of the arrays of an .npz file: inputs and labels.
 _INPUTS, _LABELS = ("inputs", "images", "x", "items", "test_images"), ("labels", "y", "test_labels")
@@ -33,7 +33,7 @@ class GivenInputs:
     """Inputs of one kind.
 
     Attributes:
-        kind: its name in :data:`~asterism.data.given.kind.INPUT_KINDS`.
+        kind: its name in :data:`~asterism.data.kinds.INPUT_KINDS`.
         items: ``(N, ...)``.
         labels: int64 ``(N,)``; None where none were given.
         classes: names of the labels, where folders or a file give them.

@@ -1,4 +1,4 @@
-"""The interface of a kind of inputs: reading one from a file, and stacking several."""
+"""Kinds of inputs that a user supplies as files: reading one, and stacking several; by name."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class InputKind(ABC):
 
 
 #: Kinds by name.
-INPUT_KINDS: Registry[type[InputKind]] = Registry("kind of inputs", "asterism.data.given.kinds")
+INPUT_KINDS: Registry[type[InputKind]] = Registry("kind of inputs", "asterism.data.kinds")
 
 
 def require_room_for(items: int, sizes: Sequence[int], width: int) -> None:

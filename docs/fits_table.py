@@ -11,7 +11,7 @@ from pathlib import Path
 
 from asterism.asking.lanes import FORMATS_OF, IMPORTANCE, RECURRENT
 from asterism.core.parameters.validation import names_in
-from asterism.models.runtimes.runtime import FORMATS
+from asterism.models.formats import FORMATS
 from asterism.models.signatures.reading import MODEL_SUFFIXES
 
 ROOT = Path(__file__).parents[1]

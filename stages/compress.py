@@ -9,7 +9,7 @@ from asterism.core.messages.errors import prefix_errors
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.parameters.validation import Label
 from asterism.data import DataParams, load
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 
 
 class Params(ParameterSection):

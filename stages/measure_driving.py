@@ -8,8 +8,8 @@ from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.criteria.families import CriteriaParams
 from asterism.data.driving import DrivingParams, load_driving
 from asterism.deepimportance.params import ImportanceParams
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.parameters.params import TrainingParams
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.params import TrainingParams
 
 METRICS = Path("metrics/measure_driving.json")
 #: Success, distances and movement of every attacked input.

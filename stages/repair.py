@@ -8,7 +8,7 @@ from asterism.core.parameters.validation import Label
 from asterism.data import DataParams, load
 from asterism.dflare.image_pairs import ImagePair, repair_images
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 
 
 class Params(ParameterSection):

@@ -35,8 +35,8 @@ from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.triage.params import TriageParams
 from asterism.dvc_hydra.composition import CompositionError, compose_group, compose_parameters
 from asterism.dvc_hydra.lockfile import read_as_dvc
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.vetting.params import VetParams
 
 S = TypeVar("S", bound=ParameterSection)

@@ -32,9 +32,8 @@ from asterism.core.settings.yaml_files import read_yaml
 from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.judged_keras import JudgedKeras
+from asterism.models.images_and_scores import FROM_PROBABILITIES, PreprocessingParams
 from asterism.models.keras_models.layers import require_images_of, up_to_logits
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.keras_models.probabilities import FROM_PROBABILITIES
 from places import ROOT
 from set_options import section
 

@@ -13,7 +13,7 @@ from asterism.compression.methods import COMPRESSORS, compress
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.machine import TRAINING_THREADS
-from asterism.models.classifiers.classifier import FileClassifier
+from asterism.models.classifier import FileClassifier
 from asterism.models.keras_models.reading import load_keras, save_keras
 from asterism.models.training.image_classifier import train_classifier
 from models.small_trainings import UNIT, classifier, digits
@@ -143,7 +143,7 @@ import pathlib, tensorflow
 from asterism.compression.methods import compress
 from asterism.compression.params import CompressionParams
 from asterism.data import DataParams, load
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 data = load(DataParams(name="digits", path="conf/no_file", train=20, test=10))
 unit = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 params = CompressionParams(method="litert_dynamic_range", options={{}})

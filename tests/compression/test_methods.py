@@ -15,7 +15,7 @@ from asterism.compression.methods import COMPRESSORS, TrainingData, method_optio
 from asterism.compression.methods.keras import _with_logits
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.classifier import FileClassifier
+from asterism.models.classifier import FileClassifier
 from asterism.models.keras_models.reading import load_keras
 from models.small_trainings import UNIT
 from thinning import every

@@ -27,8 +27,7 @@ from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.measurement import measure, save_combinations, save_fitted
 from asterism.deepimportance.neurons import Tracer, neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.keras_models.probabilities import FROM_PROBABILITIES
+from asterism.models.images_and_scores import FROM_PROBABILITIES, PreprocessingParams
 from places import ROOT
 
 L = keras.layers

@@ -12,7 +12,7 @@ from asterism.differential.subjects.model_files import DISTRIBUTIONS
 from asterism.differential.subjects.onnx_file import read_subject, subject_of
 from asterism.differential.subjects.operators import operator_subjects, read_operators
 from asterism.differential.subjects.reading import parse_shapes, read_inputs
-from asterism.models.onnx_graphs.wider_floats import in_float64
+from asterism.models.onnx_graphs import in_float64
 from tried_operators import tried_operators
 
 

@@ -25,8 +25,8 @@ from asterism.core.messages.errors import UserError
 from asterism.data.classes import as_labels, number_classes
 from asterism.data.given import Arrays, files_of, kind_of, read_inputs
 from asterism.data.kinds import Shaping
-from asterism.models.runtimes.runtime import FunctionRuntime, Runtime, as_array
-from asterism.models.signatures.whole_files import whole_file
+from asterism.models.formats import FunctionRuntime, Runtime, as_array
+from asterism.models.signatures.reading import whole_file
 from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
 
 log = get_logger(__name__)
@@ -113,7 +113,7 @@ def _keras(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
     keras = sys.modules.get("keras")
     if keras is None or not isinstance(model, keras.Model):
         return None
-    from asterism.models.runtimes.formats.keras import KerasRuntime
+    from asterism.models.formats.keras import KerasRuntime
     from asterism.models.signatures.keras import signature_of_config
 
     if not getattr(model, "inputs", None):
@@ -132,9 +132,9 @@ def _keras(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
 def _torch_program(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
     if not is_program(model):
         return None
-    from asterism.models.runtimes.formats.torch_export import TorchRuntime
-    from asterism.models.runtimes.torch_modules import ModuleRuntime
+    from asterism.models.formats.torch_export import TorchRuntime
     from asterism.models.signatures.torch import signature_of_graph, weights_of
+    from asterism.models.torch_modules import ModuleRuntime
 
     module = model.module()
     if inputs.parts:
@@ -147,8 +147,8 @@ def _torch_program(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _
 def _torch_module(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
     if not is_torch_module(model):
         return None
-    from asterism.models.runtimes.torch_modules import ModuleRuntime, evaluating
     from asterism.models.signatures.torch import state_of, weights_of
+    from asterism.models.torch_modules import ModuleRuntime, evaluating
 
     if after.enter_context(evaluating(model)):
         log.info("set from training to evaluation as long as it is asked", model=name)

@@ -28,7 +28,7 @@ from asterism.deepimportance.heatmaps import Heatmaps, compute_heatmaps
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.measurement import AdequacyMeasurement, measure_augmented, save_fitted
 from asterism.deepimportance.params import ImportanceParams
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.project import packaged_conf
 
 if TYPE_CHECKING:

@@ -150,7 +150,7 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
         )
     import torch
 
-    from asterism.models.runtimes.torch_modules import evaluating
+    from asterism.models.torch_modules import evaluating
 
     target = folder / "model.pt2"
     if is_program(model):

@@ -233,7 +233,7 @@ def _engine(model: Any, layer: str | None, given: Arrays, after: ExitStack) -> A
         return engine_for(model, layer)
     if is_torch_module(model):
         from asterism.models.recurrent.torch_engine import TorchEngine
-        from asterism.models.runtimes.torch_modules import evaluating
+        from asterism.models.torch_modules import evaluating
 
         after.enter_context(evaluating(model))
         return TorchEngine(model, layer, given.items)

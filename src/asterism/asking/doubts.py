@@ -13,7 +13,7 @@ from asterism.asking.outputs import by_chance, renumbered
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.data.given import GivenInputs
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import Subject

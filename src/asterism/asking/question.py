@@ -53,7 +53,7 @@ from asterism.core.settings.yaml_files import read_yaml
 from asterism.data.given import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
 from asterism.dvc_hydra.overrides import hydra_text, hydra_value
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.vetting.changes import require_changes
 from asterism.vetting.opening import draw_inputs, draw_positions, read_given
 from asterism.vetting.params import VetBudget, VetParams

@@ -24,7 +24,7 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream
-from asterism.models.keras_models.probabilities import notes_on_scores
+from asterism.models.images_and_scores import notes_on_scores
 
 
 def augment_tests(

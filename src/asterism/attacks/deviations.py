@@ -26,7 +26,7 @@ from asterism.attacks.methods import (
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 
 log = get_logger(__name__)
 

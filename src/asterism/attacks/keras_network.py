@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from asterism.attacks.methods import Floats
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 
 
 def on_pixels(

@@ -27,9 +27,8 @@ from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream
 from asterism.data import Dataset
+from asterism.models.images_and_scores import PreprocessingParams, notes_on_scores
 from asterism.models.keras_models.layers import up_to_logits
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.keras_models.probabilities import notes_on_scores
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 from asterism.models.recurrent.trained import open_trained, trained_file
 

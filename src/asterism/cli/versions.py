@@ -190,7 +190,7 @@ def _request(
     from asterism.differential.subjects.model_files import SUBJECTS
     from asterism.differential.subjects.reading import parse_shapes
     from asterism.models.foreign.other_files import require_model_bytes
-    from asterism.models.signatures.whole_files import whole_file
+    from asterism.models.signatures.reading import whole_file
 
     with ExitStack() as stack:
         files, faults = [], []

@@ -15,7 +15,7 @@ from asterism.criteria.families import Activations
 from asterism.deepimportance.composites import composite_of
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.params import RelevanceParams
-from asterism.models.keras_models.probabilities import notes_on_scores
+from asterism.models.images_and_scores import notes_on_scores
 
 BATCH = 512
 

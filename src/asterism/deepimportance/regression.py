@@ -18,8 +18,8 @@ from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.architectures import ARCHITECTURES
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.parameters.params import TrainingParams
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.params import TrainingParams
 from asterism.models.training.fitting import compile_for, fit_model, make_deterministic
 
 

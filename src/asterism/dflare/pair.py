@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import unanswered_inputs
-from asterism.models.classifiers.classifier import IsolatedClassifier
-from asterism.models.isolation.isolated_model import ModelCrashError
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.classifier import IsolatedClassifier
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.isolated_model import ModelCrashError
 
 Outputs = NDArray[np.float32]
 

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from asterism.models.onnx_graphs.node_order import inputs_of as inputs_of
-from asterism.models.onnx_graphs.node_order import ordered as ordered
-from asterism.models.onnx_graphs.node_order import subgraphs as subgraphs
+from asterism.models.onnx_graphs import inputs_of, ordered, subgraphs
 
 Array = NDArray[Any]
 

@@ -17,8 +17,8 @@ from asterism.core.parameters.construction import NoOptions, options_of
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.data import Dataset
-from asterism.models.classifiers.classifier import FileClassifier
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.classifier import FileClassifier
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.training.fitting import make_deterministic
 

@@ -13,7 +13,7 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 from asterism.models.architectures import build_architecture
 from asterism.models.keras_models.reading import save_keras
-from asterism.models.parameters.params import TrainingParams
+from asterism.models.params import TrainingParams
 from asterism.models.training.fitting import compile_for, fit_model
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
-from asterism.models.runtimes.formats.keras import save_onnx
+from asterism.models.formats.keras import save_onnx
 
 if TYPE_CHECKING:
     import keras

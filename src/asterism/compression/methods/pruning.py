@@ -25,7 +25,7 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.keras_models.reading import save_keras
-from asterism.models.parameters.params import TrainingParams
+from asterism.models.params import TrainingParams
 from asterism.models.training.fitting import compile_for, fit_model
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from asterism.compression.methods.pruning import MagnitudePruning
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.foreign.torch_operators import import_quietly
-from asterism.models.runtimes.formats.torch_export import save_program
+from asterism.models.formats.torch_export import save_program
 
 if TYPE_CHECKING:
     import keras

@@ -42,9 +42,7 @@ class Registry(Generic[T]):
             that hold some too; None where all lie in the package.
     """
 
-    def __init__(
-        self, kind: str, package: str | None = None, variable: str | None = None
-    ) -> None:
+    def __init__(self, kind: str, package: str | None = None, variable: str | None = None) -> None:
         self.kind = kind
         self.package = package
         self._variable = variable

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.console import Bar, progress
 from asterism.core.random_streams import spawn_integer
 from asterism.core.settings import machine
-from asterism.models.parameters.params import Optimizer, TrainingParams
+from asterism.models.params import Optimizer, TrainingParams
 
 if TYPE_CHECKING:
     import keras

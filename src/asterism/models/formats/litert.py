@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
+from asterism.models.formats import FORMATS, Format, Runtime, Tensors
 from asterism.models.signatures.tflite import tflite_signature
 
 #: Batch sizes that interpreters are set up for; a call is cut into the largest that fit.

@@ -25,9 +25,9 @@ from asterism.core.files.locks import hold_lock
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import telling_line
 from asterism.core.resuming import saved_folders
+from asterism.models.formats import FORMATS, Format, Runtime, Tensors
+from asterism.models.formats.onnx import OnnxFileRuntime
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
-from asterism.models.runtimes.formats.onnx import OnnxFileRuntime
-from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
 from asterism.models.signatures.keras import keras_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, kind_of_inputs
 

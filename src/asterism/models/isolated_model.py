@@ -41,10 +41,10 @@ _RESULT, _USER_ERROR, _FAILURE = b"0", b"1", b"2"
 #: ready are imports, which are done once for all. None of them starts a thread: onnxruntime does.
 _IMPORTED = (
     "onnx",
-    *(f"asterism.models.runtimes.formats.{name}" for name in ("onnx", "litert")),
-    "asterism.models.classifiers.classifier",
+    *(f"asterism.models.formats.{name}" for name in ("onnx", "litert")),
+    "asterism.models.classifier",
     "asterism.models.recurrent.opening",
-    "asterism.models.tensor_models.isolated",
+    "asterism.models.tensor_models.subjects",
     "asterism.models.signatures.reading",
     "asterism.models.tensor_models.trial",
 )

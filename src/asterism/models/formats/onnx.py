@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
 from asterism.models.foreign.onnx_files import read_renamed_onnx
-from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors
+from asterism.models.formats import FORMATS, Format, Runtime, Tensors
 from asterism.models.signatures.onnx import signature_of
 
 

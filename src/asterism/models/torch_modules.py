@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.models.runtimes.runtime import ALONE, INPUT, Runtime, Tensors, named_arrays
+from asterism.models.formats import ALONE, INPUT, Runtime, Tensors, named_arrays
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.signatures.torch import is_form, maker_of, operator_of
 

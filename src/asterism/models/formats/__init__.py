@@ -1,4 +1,7 @@
-"""What an open model is, a file of some format or a function, and the way from a file to it."""
+"""Model files by format: what an open model is, and the way from a file to it.
+
+Each module beside recognises, opens and runs the files of one format.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ class Format(ABC):
         """
 
 
-FORMATS: Registry[type[Format]] = Registry("model format", "asterism.models.runtimes.formats")
+FORMATS: Registry[type[Format]] = Registry("model format", "asterism.models.formats")
 
 
 def open_runtime(path: Path) -> Runtime:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.models.foreign.torch_archive import rewrite_program
-from asterism.models.runtimes.runtime import FORMATS, Format, Runtime, Tensors, as_array
+from asterism.models.formats import FORMATS, Format, Runtime, Tensors, as_array
 from asterism.models.signatures.signature import Signature
 from asterism.models.signatures.torch import signature_of_graph
 

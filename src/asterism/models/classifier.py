@@ -9,15 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.layout import image_shape, require_vector
-from asterism.models.isolation.isolated_model import IsolatedModel, Served
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.keras_models.probabilities import are_logits, softmax
-from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.formats import open_runtime
+from asterism.models.images_and_scores import (
+    PreprocessingParams,
+    are_logits,
+    image_shape,
+    require_vector,
+    softmax,
+)
+from asterism.models.isolated_model import IsolatedModel, Served
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.models.tensor_models.batching import TRIALS
 from asterism.models.tensor_models.feeding import FeedingParams
-from asterism.models.tensor_models.model import FileModel, OpeningRequest
+from asterism.models.tensor_models.model import TRIALS, FileModel, OpeningRequest
 
 Images = NDArray[np.uint8]
 Probabilities = NDArray[np.float32]
@@ -146,7 +149,7 @@ def gives_logits(raw: Probabilities, path: Path, step: float = 0.0) -> bool:
     Args:
         raw: outputs ``(N, K)``.
         path: the file, for messages.
-        step: see :func:`asterism.models.keras_models.probabilities.are_logits`.
+        step: see :func:`asterism.models.images_and_scores.are_logits`.
 
     Raises:
         UserError: no row is finite.
@@ -168,7 +171,7 @@ class IsolatedClassifier(IsolatedModel):
         preprocessing: what happens to the uint8 images first.
 
     Raises:
-        UserError: see :class:`~asterism.models.isolation.isolated_model.IsolatedModel`.
+        UserError: see :class:`~asterism.models.isolated_model.IsolatedModel`.
     """
 
     def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:

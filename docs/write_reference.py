@@ -50,7 +50,7 @@ PLUGINS = {
     "asterism.dflare.repairers:REPAIRERS": "repair.repairers",
     "asterism.attacks.methods:ATTACKS": "attack.names, attack.options",
     "asterism.criteria.families:ACTIVATION_CRITERIA": "criteria.names, criteria.options",
-    "asterism.memo.generating.strategy:STRATEGIES": "generate.strategies",
+    "asterism.memo.generating.strategies:STRATEGIES": "generate.strategies",
     "asterism.differential.adapters.library:LIBRARIES": "execute.backends",
     "asterism.differential.adapters.library:CONVERTERS": "",
 }

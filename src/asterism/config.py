@@ -29,10 +29,8 @@ from asterism.deepstellar.params import (
 )
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.differential.engine.branch_params import RewardedGenerateParams
-from asterism.differential.engine.params import ExecuteParams
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import ExecuteParams, JudgeParams, TriageParams
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.triage.params import TriageParams
 from asterism.dvc_hydra.composition import CompositionError, compose_group, compose_parameters
 from asterism.dvc_hydra.lockfile import read_as_dvc
 from asterism.models.images_and_scores import PreprocessingParams

@@ -196,7 +196,7 @@ def imported() -> dict[str, list[str]]:
 
 
 #: Registries some of whose names are computed: nothing in the parameters names what is in them.
-COMPUTED = ("asterism.memo.generating.operator:OPERATORS", "asterism.memo.universe.spec:LAYERS")
+COMPUTED = ("asterism.memo.generating.operators:OPERATORS", "asterism.memo.universe.layers:LAYERS")
 
 
 @pytest.mark.slow  # to import all plug-ins takes as long as all libraries together

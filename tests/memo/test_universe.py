@@ -20,8 +20,8 @@ from asterism.memo.universe.keras_options import (
     kernel_initializers,
     regularizers,
 )
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.parameters import Choice, Number, Sizes
-from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, InvalidLayerError
 
 LAYERS = sorted(universe())

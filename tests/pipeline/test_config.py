@@ -19,8 +19,7 @@ from asterism.config import Params, changed_params, check_params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
 from asterism.core.parameters.validation import Label
-from asterism.differential.engine.params import ExecuteParams
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import ExecuteParams, JudgeParams
 from asterism.dvc_hydra.composition import compose_parameters
 from thinning import every
 

@@ -111,7 +111,6 @@ PACKAGES = (
     "differential/converters",
     "memo/generating/operators",
     "memo/generating/strategies",
-    "memo/graphs/weight_edits",
     "differential/reducing/seed_models",
     "memo/universe/layers",
     "models/architectures",

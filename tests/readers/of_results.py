@@ -23,9 +23,8 @@ from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.params import AbstractionParams
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.trigger import load_seeds
-from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import Record
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import Finding, read_findings
 from asterism.differential.report import known_issues
 from asterism.memo.generating.campaign import Mutant

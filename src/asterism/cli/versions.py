@@ -61,7 +61,7 @@ def environments(
 ) -> None:
     """List, make or remove environments with other versions of libraries, and say their cost."""
     from asterism.differential.adapters import environments as known
-    from asterism.differential.comparing import making
+    from asterism.differential.comparing import libraries
 
     require_root("conf")
     if make and remove:
@@ -71,9 +71,9 @@ def environments(
     for name in names or known.environment_names():
         environment = known.read_environment(name)
         if make:
-            making.make_environment(environment, say)
+            libraries.make_environment(environment, say)
         elif remove:
-            making.remove_environment(environment, say)
+            libraries.remove_environment(environment, say)
         else:
             state = "made" if environment.is_made else f"not made, {environment.cost}"
             say(f"{name}: {state}")

@@ -24,10 +24,10 @@ from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding, name_finding, names_place
 from asterism.findings.occurrences import Candidate, have_one_cause
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_build import layer_name
+from asterism.memo.graphs.store import graph_from_json
 from asterism.memo.universe.keras_options import OF_WEIGHTS
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
 _KEPT = (REPRO, "arrays.npz", "model.json", "model.keras", "model.onnx")

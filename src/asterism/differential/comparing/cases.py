@@ -25,7 +25,7 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
     Finding,
 )
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams
 from asterism.differential.subjects.model_files import ModelFile
 
 #: What an upgrade can do to a model, the worst first. The page says what each word means.

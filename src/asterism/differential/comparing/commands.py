@@ -26,7 +26,7 @@ from asterism.differential.comparing.comparison import (
     LibraryComparisonParams,
 )
 from asterism.differential.comparing.judging import answers_of, judge_of_file, within_type
-from asterism.differential.comparing.naming import (
+from asterism.differential.comparing.libraries import (
     ensure_environment,
     file_options_of,
     installed_version,
@@ -39,8 +39,7 @@ from asterism.differential.comparing.naming import (
 from asterism.differential.comparing.running import run_comparison
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.execution import limits_of
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.tasks import ExecutionOutcome, Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import FAULTS, STATUSES, UNRESOLVED
 from asterism.differential.reducing.params import ReduceParams

@@ -20,9 +20,9 @@ from asterism.differential.adapters.questions import (
     WEIGHT_GRADIENT,
     has_form,
 )
-from asterism.differential.engine.params import InputDistribution
+from asterism.differential.params import InputDistribution
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
 BATCH = 2

@@ -18,7 +18,7 @@ class ReduceParams(ParameterSection):
     """Seed models and their reduction (Algorithm 1)."""
 
     models: Annotated[
-        Distinct[Annotated[str, named("asterism.differential.reducing.seeds:SEED_MODELS")]],
+        Distinct[Annotated[str, named("asterism.differential.reducing.seed_models:SEED_MODELS")]],
         Source("MEMO, Algorithm 1"),
     ] = Field(description="seed models by name (docs/libraries.md lists them)", min_length=1)
     user_model: File = Field(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.universe.keras_options import activation, vector
+from asterism.memo.universe.layers import ANY_RANK, declare
 from asterism.memo.universe.layers.normalisation import axis_exists
 from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.shapes import DATA_FORMAT
-from asterism.memo.universe.spec import ANY_RANK, declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 _RATE = Number("rate", 0.25, 0.0, 0.9, integer=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from asterism.memo.universe.layers import ANY_RANK, declare
 from asterism.memo.universe.parameters import Choice
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.spec import ANY_RANK, declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 

@@ -15,8 +15,8 @@ from asterism.core.files.artifacts import read_json, read_table, require_file
 from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.core.svg import PALETTE
 from asterism.memo.graphs.graph import Graph, Node
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.universe.spec import universe
+from asterism.memo.graphs.store import graph_from_json
+from asterism.memo.universe.layers import universe
 from asterism.report.base.document import render_body, renderer
 from asterism.report.base.page import SECTIONS
 from asterism.report.base.parameters import parameters_of

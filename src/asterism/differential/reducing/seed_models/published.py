@@ -1,11 +1,25 @@
-"""Small seed models that are no part of keras.applications."""
+"""The published architectures of keras.applications, with random weights, and small models."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import keras
 from keras import layers
 
-from asterism.differential.reducing.seeds import SEED_MODELS
+from asterism.differential.reducing.seed_models import SEED_MODELS
+
+
+def _make(name: str) -> keras.Model:
+    return getattr(keras.applications, name)(weights=None)
+
+
+SEED_MODELS.register("densenet121")(partial(_make, "DenseNet121"))
+SEED_MODELS.register("inceptionresnetv2")(partial(_make, "InceptionResNetV2"))
+SEED_MODELS.register("inceptionv3")(partial(_make, "InceptionV3"))
+SEED_MODELS.register("mobilenetv2")(partial(_make, "MobileNetV2"))
+SEED_MODELS.register("resnet50")(partial(_make, "ResNet50"))
+SEED_MODELS.register("xception")(partial(_make, "Xception"))
 
 
 @SEED_MODELS.register("lenet5")

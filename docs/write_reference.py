@@ -36,10 +36,10 @@ PAGES = ROOT / "docs/reference"
 
 #: Where plug-ins whose options are parameters are registered, and which parameter chooses them.
 PLUGINS = {
-    "asterism.images.mutator:MUTATORS": "fuzz.mutators, trigger.operators",
-    "asterism.sound.mutator:SOUND_MUTATORS": "trigger.operators",
-    "asterism.text.mutator:TEXT_MUTATORS": "trigger.operators",
-    "asterism.tensors.mutator:TENSOR_MUTATORS": "trigger.operators",
+    "asterism.images:MUTATORS": "fuzz.mutators, trigger.operators",
+    "asterism.sound:SOUND_MUTATORS": "trigger.operators",
+    "asterism.text:TEXT_MUTATORS": "trigger.operators",
+    "asterism.tensors:TENSOR_MUTATORS": "trigger.operators",
     "asterism.deepstellar.selections:SELECTIONS": "fuzz.selection",
     "asterism.deepstellar.coverage.criteria:TRACE_CRITERIA": "",
     "asterism.compression.methods:COMPRESSORS": "compression",

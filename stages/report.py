@@ -5,7 +5,7 @@ from typing import Any
 
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.parameters.validation import Label
-from asterism.report.base.page import write_page
+from asterism.report.lanes import write_page
 
 
 class Params(ParameterSection):

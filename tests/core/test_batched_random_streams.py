@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.core.random_streams import BatchedStreams, distinct_integers
-from asterism.images.mutator import MUTATORS
+from asterism.images import MUTATORS
 
 KEYS = np.random.default_rng(0).integers(0, 1 << 64, 4000, dtype=np.uint64)
 

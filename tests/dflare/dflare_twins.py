@@ -4,7 +4,7 @@ import numpy as np
 from search.metropolis_twin import select
 
 from asterism.core.random_streams import BatchedStreams, stream
-from asterism.images.mutator import build_mutators
+from asterism.images import build_mutators
 
 #: Dflare_D, by what it asks of the gain.
 READINGS = {

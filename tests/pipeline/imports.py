@@ -18,7 +18,7 @@ ASTERISM = SOURCE / "asterism"
 #: Packages that only put into order what they hold.
 ORDERING = frozenset({"core", "deepstellar", "differential", "memo", "models", "report"})
 
-#: A name given as a string, which is looked up later: ``asterism.images.mutator:MUTATORS``.
+#: A name given as a string, which is looked up later: ``asterism.images:MUTATORS``.
 NAMED = re.compile(r"(asterism(?:\.\w+)+):\w+(?:\.\w+)*")
 
 
@@ -120,9 +120,7 @@ def _files(name: str) -> set[Path]:
     if name.partition(".")[0] != "asterism":
         return set()
     path = SOURCE.joinpath(*name.split("."))
-    if path.is_dir():
-        return {path / "__init__.py"}
-    return {path.with_suffix(".py")} if path.with_suffix(".py").exists() else set()
+    return {file for file in (path / "__init__.py", path.with_suffix(".py")) if file.exists()}
 
 
 @cache

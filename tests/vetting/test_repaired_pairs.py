@@ -23,10 +23,9 @@ from asterism.vetting.agreement import Agreement
 from asterism.vetting.judging import judge_repair
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
-from asterism.vetting.repair_figures import JudgedRepair, RepairFigures
+from asterism.vetting.repair_figures import JudgedRepair, RepairFigures, Speed
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.searching import search_opened
-from asterism.vetting.speed import Speed
 
 pytestmark = pytest.mark.usefixtures("models_here")
 

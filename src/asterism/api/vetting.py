@@ -24,8 +24,7 @@ from asterism.project import packaged_conf
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.certificate import VettedNumbers, certify, explain_repair, verdict_on
-from asterism.vetting.changes import Flips
-from asterism.vetting.measurement import measure_opened
+from asterism.vetting.measurement import Flips, measure_opened
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import CERTIFICATE, VetParams
 from asterism.vetting.repairing import repair_opened

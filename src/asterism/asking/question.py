@@ -54,7 +54,7 @@ from asterism.data.given import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
 from asterism.dvc_hydra.overrides import hydra_text, hydra_value
 from asterism.models.images_and_scores import PreprocessingParams
-from asterism.vetting.changes import require_changes
+from asterism.vetting.measurement import require_changes
 from asterism.vetting.opening import draw_inputs, draw_positions, read_given
 from asterism.vetting.params import VetBudget, VetParams
 

@@ -109,7 +109,7 @@ def write_answers(folder: Path, lane: str) -> tuple[Path, tuple[FrontPageAnswer,
     Raises:
         UserError: the results are not there.
     """
-    from asterism.report.base.page import SECTIONS, write_page
+    from asterism.report.lanes import SECTIONS, write_page
     from asterism.sweep.point import KEPT, REPORT, name_own_sweep
 
     page, kept = folder / REPORT.name, folder / KEPT

@@ -23,7 +23,8 @@ def doctor(
 
     The command changes nothing. The exit status is 1 if something prevents a run.
     """
-    from asterism.doctor import check, hardware, project, software
+    from asterism.doctor import as_json as facts_of
+    from asterism.doctor import as_text, hardware, project, software
 
     checks = [
         software.python(),
@@ -38,11 +39,11 @@ def doctor(
         hardware.graphics(),
         *project.project(Path.cwd()),
     ]
-    facts = check.as_json(checks)
+    facts = facts_of(checks)
     if as_json:
         say_json(facts)
     else:
-        say(*check.as_text(checks))
+        say(*as_text(checks))
     sys.exit(1 if facts["error"] else 0)
 
 

@@ -187,7 +187,7 @@ def _request(
     Models that keep data in other files are packed for as long as the block runs.
     """
     from asterism.differential.comparing.comparison import ComparisonRequest
-    from asterism.differential.subjects.model_files import SUBJECTS
+    from asterism.differential.subjects import SUBJECTS
     from asterism.differential.subjects.reading import parse_shapes
     from asterism.models.foreign.other_files import require_model_bytes
     from asterism.models.signatures.reading import whole_file
@@ -236,7 +236,7 @@ def _drawn(distributions: list[str] | None) -> list[str]:
     Raises:
         UserError: there are no such inputs.
     """
-    from asterism.differential.subjects.model_files import DISTRIBUTIONS
+    from asterism.differential.subjects import DISTRIBUTIONS
 
     for name in distributions or ():
         if name not in DISTRIBUTIONS:

@@ -11,7 +11,7 @@ from asterism.core.random_streams import (
     Randomness,
     standard_normal,
 )
-from asterism.sound.mutator import (
+from asterism.sound import (
     SOUND_MUTATORS,
     SoundMutator,
     Waves,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.random_streams import Draws, Randomness
-from asterism.sound.mutator import (
+from asterism.sound import (
     SOUND_MUTATORS,
     SoundMutator,
     Waves,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.random_streams import Draws, Randomness
-from asterism.text.mutator import (
+from asterism.text import (
     TEXT_MUTATORS,
     Alphabet,
     Edits,

@@ -27,8 +27,14 @@ from asterism.vetting.judging import RepairTask
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import Vetted
 from asterism.vetting.params import REPAIRED
-from asterism.vetting.repair_figures import BlamedPart, RepairFigures, write_localisation
-from asterism.vetting.speed import Speed, speed_of, write_speeds
+from asterism.vetting.repair_figures import (
+    BlamedPart,
+    RepairFigures,
+    Speed,
+    speed_of,
+    write_localisation,
+    write_speeds,
+)
 
 #: Nodes of the ranking that are written down.
 _RANKED = 50

@@ -18,8 +18,14 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.core.random_streams import Draws, Randomness
 from asterism.deepstellar.params import FuzzParams
-from asterism.images import build_mutators, concatenate_draws, take_draws
-from asterism.images.bounds import acceptable_mutants, are_images, differing_inputs
+from asterism.images import (
+    acceptable_mutants,
+    are_images,
+    build_mutators,
+    concatenate_draws,
+    differing_inputs,
+    take_draws,
+)
 from asterism.tensors import FeatureRange, build_tensor_mutators
 from asterism.text import Alphabet, build_text_mutators
 from asterism.text.edit_distance import edit_distances
@@ -173,7 +179,7 @@ class MutantMaker:
         weights: how often each is drawn relative to the others, 1 where not named.
         attempts: tries to make an acceptable mutant of a parent.
         l0_share: share of an input that may change by any amount; of images see
-            :func:`~asterism.images.bounds.acceptable_mutants`.
+            :func:`~asterism.images.acceptable_mutants`.
         linf_share: share of the range by which all of it may change.
     """
 

@@ -24,7 +24,7 @@ from asterism.differential.report.numbers import Array
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 
 
 @dataclass(frozen=True)

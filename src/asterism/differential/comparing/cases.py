@@ -26,7 +26,7 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.params import JudgeParams
-from asterism.differential.subjects.model_files import ModelFile
+from asterism.differential.subjects import ModelFile
 
 #: What an upgrade can do to a model, the worst first. The page says what each word means.
 CHANGES = (

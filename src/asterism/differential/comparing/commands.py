@@ -44,7 +44,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import FAULTS, STATUSES, UNRESOLVED
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import reduce_models
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 from asterism.differential.subjects.onnx_file import Subject, subject_of
 from asterism.differential.subjects.operators import operator_subjects
 from asterism.differential.subjects.reading import (

@@ -17,7 +17,7 @@ from asterism.differential.oracle.finding import BEYOND_TYPE, INVALID_INPUTS, UN
 from asterism.differential.params import ExecuteParams, JudgeParams
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.texts import templates
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 from asterism.differential.subjects.reading import NotCompared, read_inputs
 
 

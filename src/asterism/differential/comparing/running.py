@@ -24,7 +24,7 @@ from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.params import JudgeParams
 from asterism.differential.report.confirming import exit_statuses
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 from asterism.differential.subjects.reading import noting_failure, require_compared
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.section import KeyFigure, ReportSection

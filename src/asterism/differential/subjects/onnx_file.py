@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.reference.quantised_operators import quantises
-from asterism.differential.subjects.model_files import (
+from asterism.differential.subjects import (
     INTEGER_BOUND,
     SUBJECTS,
     Arrays,

@@ -18,7 +18,7 @@ from asterism.core.svg import PALETTE
 from asterism.deepstellar.campaigns.population import fingerprint
 from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.fuzzing.guidance import GUIDING
-from asterism.images.bounds import are_images
+from asterism.images import are_images
 from asterism.report.base.pictures import png
 
 #: Crashes shown of each campaign, each of another group where there are enough; one of each class

@@ -10,11 +10,11 @@ from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.base.document import render_body, renderer
-from asterism.report.base.page import SECTIONS
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.section import KeyFigure, ReportSection
-from asterism.report.lanes.importance.answer import AddedInputs, ImportanceResults, answer
-from asterism.report.lanes.importance.drawings import (
+from asterism.report.lanes import SECTIONS
+from asterism.report.lanes.importance_answer import AddedInputs, ImportanceResults, answer
+from asterism.report.lanes.importance_drawings import (
     CONTROLS,
     augmentation_title,
     criterion_title,
@@ -23,7 +23,7 @@ from asterism.report.lanes.importance.drawings import (
     draw_rises,
 )
 
-_render = renderer("asterism.report.lanes.importance")
+_render = renderer("asterism.report.lanes")
 
 #: A gain counts as more than the control's when it lies so many deviations above its mean.
 DEVIATIONS = 2

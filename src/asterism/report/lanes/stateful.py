@@ -17,12 +17,12 @@ from asterism.deepstellar.coverage.criteria import criteria_in_order
 from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.report.base.document import render_body, renderer
-from asterism.report.base.page import SECTIONS
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import svg, svg_file
 from asterism.report.base.section import KeyFigure, ReportSection, percent
-from asterism.report.lanes.stateful.answer import Campaign, RecurrentResults, answer
-from asterism.report.lanes.stateful.campaigns import (
+from asterism.report.lanes import SECTIONS
+from asterism.report.lanes.stateful_answer import Campaign, RecurrentResults, answer
+from asterism.report.lanes.stateful_campaigns import (
     CampaignSummary,
     crash_galleries,
     curve_style,
@@ -32,7 +32,7 @@ from asterism.report.lanes.stateful.campaigns import (
     load_campaigns,
 )
 
-_render = renderer("asterism.report.lanes.stateful")
+_render = renderer("asterism.report.lanes")
 
 #: What the curves show, and its heading.
 CURVES = {

@@ -18,13 +18,13 @@ from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.store import graph_from_json
 from asterism.memo.universe.layers import universe
 from asterism.report.base.document import render_body, renderer
-from asterism.report.base.page import SECTIONS
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import svg
 from asterism.report.base.section import KeyFigure, ReportSection, percent
-from asterism.report.lanes.libraries.answer import LibraryResults, answer
+from asterism.report.lanes import SECTIONS
+from asterism.report.lanes.libraries_answer import LibraryResults, answer
 
-_render = renderer("asterism.report.lanes.libraries")
+_render = renderer("asterism.report.lanes")
 
 #: Width of a plot; the page shows all in one width, so a narrower one had larger letters.
 _PLOT_INCHES = 6.0

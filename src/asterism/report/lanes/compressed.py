@@ -17,18 +17,18 @@ from asterism.core.files.user_files import inside
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.base.document import ranged, render_body, renderer
-from asterism.report.base.page import SECTIONS
 from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import png, svg
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, ReportSection, percent
-from asterism.report.lanes.compressed.answer import (
+from asterism.report.lanes import SECTIONS
+from asterism.report.lanes.compressed_answer import (
     PairResults,
     RepairResults,
     answer_difference,
     answer_repair,
 )
 
-_render = renderer("asterism.report.lanes.compressed")
+_render = renderer("asterism.report.lanes")
 
 #: Triggering inputs of each pair in the gallery.
 _SHOWN = 6

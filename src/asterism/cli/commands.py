@@ -5,6 +5,15 @@ from __future__ import annotations
 import sys
 import traceback
 
+from asterism.cli import (  # noqa: F401 - each adds its commands to the app
+    judging,
+    libraries,
+    models,
+    pipeline,
+    projects,
+    reproduction,
+    versions,
+)
 from asterism.cli.program import app
 from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.os_errors import rejections_told

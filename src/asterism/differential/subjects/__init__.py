@@ -1,4 +1,4 @@
-"""Kinds of model files that are run as they are: what they have in common, and a module for each."""
+"""Kinds of model files that are run as they are: what they have in common, and one module each."""
 
 from __future__ import annotations
 

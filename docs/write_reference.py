@@ -41,7 +41,7 @@ PLUGINS = {
     "asterism.text:TEXT_MUTATORS": "trigger.operators",
     "asterism.tensors:TENSOR_MUTATORS": "trigger.operators",
     "asterism.deepstellar.selections:SELECTIONS": "fuzz.selection",
-    "asterism.deepstellar.coverage.criteria:TRACE_CRITERIA": "",
+    "asterism.deepstellar.criteria:TRACE_CRITERIA": "",
     "asterism.compression.methods:COMPRESSORS": "compression",
     "asterism.dflare.domains:DOMAINS": "trigger.domain, vet.domain",
     "asterism.dflare.comparisons:COMPARISONS": "trigger.comparison, vet.comparison",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from asterism.data import DataParams, load
-from asterism.deepstellar.coverage.criteria import measure_criteria
+from asterism.deepstellar.criteria import measure_criteria
 from asterism.deepstellar.model.profile import Profile, profile_states
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.params import AbstractionParams

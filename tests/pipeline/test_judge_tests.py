@@ -16,7 +16,7 @@ from asterism.asking.lanes import JudgeRequest, settle_judging
 from asterism.cli import commands
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
-from asterism.deepstellar.coverage.criteria import criteria_in_order
+from asterism.deepstellar.criteria import criteria_in_order
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.sweep.workspace import git
 from places import ROOT

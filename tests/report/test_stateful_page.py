@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
-from asterism.deepstellar.campaigns.results import Corpus
-from asterism.deepstellar.campaigns.seeds import SeedInputs
+from asterism.deepstellar.fuzzing.results import Corpus
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.report.base.pictures import png
 from asterism.report.lanes import stateful as module
 from asterism.report.lanes import stateful_campaigns as campaign_summaries

@@ -22,7 +22,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.svg import write_svg
 from asterism.data.given import Arrays
-from asterism.deepstellar.coverage.criteria import measure_criteria
+from asterism.deepstellar.criteria import measure_criteria
 from asterism.deepstellar.model.markov_chain import draw_markov_chain
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.params import AbstractionParams

@@ -19,7 +19,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import name_first
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
-from asterism.report.base.parameters import leaves
+from asterism.report.base.section import leaves
 
 ShardCount = Annotated[
     int,

@@ -12,7 +12,6 @@ from asterism.deepimportance.network import (
     Routing,
     Sum,
     Weighted,
-    ops_of,
 )
 from asterism.deepimportance.rules import RelevanceStep, per_unit
 from asterism.deepimportance.tensor_ops import Tensor

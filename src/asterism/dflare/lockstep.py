@@ -20,10 +20,9 @@ from asterism.dflare import outcome
 from asterism.dflare.comparisons import Comparison
 from asterism.dflare.domains import Domain, within_bound
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-from asterism.dflare.pair import ModelPair, PairedOutputs
+from asterism.dflare.pair import ModelPair, PairedOutputs, Proposal
 from asterism.dflare.params import BoundParams
 from asterism.dflare.prediction_cache import CachedPredictions, PredictionCache
-from asterism.dflare.proposals import Proposal
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]

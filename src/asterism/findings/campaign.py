@@ -27,8 +27,7 @@ from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.oracle.finding import signature
 from asterism.differential.oracle.oracle import judge_all, metrics_of
 from asterism.differential.params import TriageSettings
-from asterism.differential.report.known_issues import issue_of, read_known_issues
-from asterism.differential.report.writing import UNIQUE
+from asterism.differential.report.writing import UNIQUE, issue_of, read_known_issues
 from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.differential.triage.remembering import remembered, triage_run
 from asterism.differential.triage.triage import OUTSIDE_FOLDER, FindingsToTriage, triage_and_write

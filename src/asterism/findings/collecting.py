@@ -16,9 +16,8 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.confirming import run_script
-from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE
+from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE, KnownIssue, issue_of
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding, name_finding, names_place

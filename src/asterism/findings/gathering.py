@@ -17,7 +17,7 @@ from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.params import TriageSettings
-from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
+from asterism.differential.report.writing import KnownIssue, issue_of, read_known_issues
 from asterism.findings.calls.campaign import CALLS, count_calls
 from asterism.findings.calls.candidates import CallScripts, all_call_occurrences
 from asterism.findings.calls.running import CallWorkers

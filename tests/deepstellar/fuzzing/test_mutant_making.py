@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from worlds import digits, params
 
 from asterism.core.random_streams import stream
-from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker, Mutation
+from asterism.deepstellar.fuzzing.mutants import Lineages, MutantMaker, Mutation
 from asterism.images import Mutator, acceptable_mutants, build_mutators
 
 

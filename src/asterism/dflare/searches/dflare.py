@@ -23,8 +23,7 @@ from asterism.dflare.domains import UNCHANGED
 from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.lockstep import LockstepSearch, SearchTask
 from asterism.dflare.outcome import Trigger
-from asterism.dflare.pair import PairedOutputs
-from asterism.dflare.proposals import Proposal
+from asterism.dflare.pair import PairedOutputs, Proposal
 from asterism.dflare.searches import SEARCHES
 from asterism.dflare.searches.operator_choice import OperatorChoice
 

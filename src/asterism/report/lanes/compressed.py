@@ -17,9 +17,14 @@ from asterism.core.files.user_files import inside
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.base.document import ranged, render_body, renderer
-from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import png, svg
-from asterism.report.base.section import FrontPageAnswer, KeyFigure, ReportSection, percent
+from asterism.report.base.section import (
+    FrontPageAnswer,
+    KeyFigure,
+    ReportSection,
+    parameters_of,
+    percent,
+)
 from asterism.report.lanes import SECTIONS
 from asterism.report.lanes.compressed_answer import (
     PairResults,

@@ -10,8 +10,7 @@ from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.base.document import render_body, renderer
-from asterism.report.base.parameters import parameters_of
-from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.report.base.section import KeyFigure, ReportSection, parameters_of
 from asterism.report.lanes import SECTIONS
 from asterism.report.lanes.importance_answer import AddedInputs, ImportanceResults, answer
 from asterism.report.lanes.importance_drawings import (

@@ -18,9 +18,8 @@ from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.store import graph_from_json
 from asterism.memo.universe.layers import universe
 from asterism.report.base.document import render_body, renderer
-from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import svg
-from asterism.report.base.section import KeyFigure, ReportSection, percent
+from asterism.report.base.section import KeyFigure, ReportSection, parameters_of, percent
 from asterism.report.lanes import SECTIONS
 from asterism.report.lanes.libraries_answer import LibraryResults, answer
 

@@ -12,14 +12,13 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from asterism.core.files.artifacts import read_json, read_table
-from asterism.deepstellar.campaigns.seeds import SeedInputs
-from asterism.deepstellar.coverage.criteria import criteria_in_order
+from asterism.deepstellar.criteria import criteria_in_order
 from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.report.base.document import render_body, renderer
-from asterism.report.base.parameters import parameters_of
 from asterism.report.base.pictures import svg, svg_file
-from asterism.report.base.section import KeyFigure, ReportSection, percent
+from asterism.report.base.section import KeyFigure, ReportSection, parameters_of, percent
 from asterism.report.lanes import SECTIONS
 from asterism.report.lanes.stateful_answer import Campaign, RecurrentResults, answer
 from asterism.report.lanes.stateful_campaigns import (

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_json, read_table
 from asterism.core.svg import PALETTE
-from asterism.deepstellar.campaigns.population import fingerprint
-from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.fuzzing.guidance import GUIDING
+from asterism.deepstellar.fuzzing.population import fingerprint
+from asterism.deepstellar.fuzzing.results import Corpus
 from asterism.images import are_images
 from asterism.report.base.pictures import png
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_table, write_arrays, write_table
 from asterism.core.messages.errors import reading
-from asterism.deepstellar.campaigns.population import GrowingTable, Population
+from asterism.deepstellar.fuzzing.population import GrowingTable, Population
 
 #: Rows of a history.
 MOMENTS = 100

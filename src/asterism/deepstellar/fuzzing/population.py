@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays, read_json, write_json
 from asterism.core.messages.errors import reading
 from asterism.core.resuming.checkpoints import count_appended
-from asterism.deepstellar.campaigns.mutants import Lineages
-from asterism.deepstellar.campaigns.seeds import SeedInputs
+from asterism.deepstellar.fuzzing.mutants import Lineages
+from asterism.deepstellar.seeds import SeedInputs
 
 #: In the columns ``parent`` and ``mutator``: a seed has none.
 NONE = -1
@@ -28,7 +28,7 @@ class SeedQueue:
     """The seeds, and after them the mutants that told something new.
 
     Its columns are ``images``, ``references`` and ``transformed`` as in
-    :class:`~asterism.deepstellar.campaigns.mutants.Lineages`, and ``parent`` (an entry of the
+    :class:`~asterism.deepstellar.fuzzing.mutants.Lineages`, and ``parent`` (an entry of the
     queue), ``root`` (a seed), ``mutator`` (a number), ``found`` (mutants run until then),
     ``label`` (the root seed's class) and ``chosen`` (how often it was a parent).
     """

@@ -1,4 +1,7 @@
-"""tf2onnx on a TensorFlow function."""
+"""Converters to ONNX: tf2onnx on a TensorFlow function, and Keras' own export.
+
+Keras exports on its PyTorch backend, where it calls PyTorch's exporter.
+"""
 
 from __future__ import annotations
 
@@ -56,3 +59,26 @@ tf2onnx.convert.from_function(function, signature, opset={opset or OPSET}, outpu
                 super().convert(model_under_test, target)
         except Exception:
             super().convert(model_under_test, target)
+
+
+@CONVERTERS.register("keras_onnx")
+class KerasOnnx(Converter):
+    """``model.export(format="onnx")``."""
+
+    name = "keras_onnx"
+    packages = ("keras", "torch", "onnx")
+    keras_backend = "torch"
+    suffix = ".onnx"
+    host = "pytorch"
+    opsets = (15, 17, 18)
+    unsupported = (r"Exporting the operator .* is not supported", r"UnsupportedOperatorError")
+
+    def code(self, opset: int | None = None) -> BackendCode:
+        """See :class:`Converter`; the exporter needs the model to have been called."""
+        more = "" if opset is None else f", opset_version={opset}"
+        return BackendCode(
+            (),
+            f"""examples = [np.zeros((1, *x.shape[1:]), x.dtype) for x in model.inputs]
+model(examples if len(examples) > 1 else examples[0], training=False)
+model.export(path, format="onnx", verbose=False{more})""",
+        )

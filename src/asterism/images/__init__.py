@@ -25,24 +25,6 @@ from asterism.core.random_streams import Draws, Randomness, Ranged
 # and the callers have threads of theirs.
 cv2.setNumThreads(1)
 
-__all__ = [
-    "MUTATORS",
-    "Draws",
-    "Images",
-    "Mutator",
-    "Randomness",
-    "acceptable_mutants",
-    "are_images",
-    "build_mutators",
-    "changed_values",
-    "concatenate_draws",
-    "differing_inputs",
-    "largest_change",
-    "take_draws",
-    "to_pixels",
-    "wrapped",
-]
-
 Images = NDArray[np.uint8]
 
 

@@ -19,7 +19,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.images import MUTATORS, Draws, Images, Mutator, Randomness
+from asterism.core.random_streams import Draws, Randomness
+from asterism.images import MUTATORS, Images, Mutator
 
 #: Values of a row from which on OpenCV filters it by vector instructions, up to 25 times as fast:
 #: 64 that go into a register of AVX-512, and the margins.

@@ -15,7 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.images import MUTATORS, Draws, Images, Mutator, Randomness
+from asterism.core.random_streams import Draws, Randomness
+from asterism.images import MUTATORS, Images, Mutator
 
 #: Images whose coordinates are computed together: so many stay in a processor's cache.
 _CHUNK = 64

@@ -15,19 +15,13 @@ from numpy.typing import NDArray
 
 from asterism.core.random_streams import (
     LEVELS,
+    Draws,
+    Randomness,
     distinct_integers,
     standard_normal,
     uniform_levels,
 )
-from asterism.images import (
-    MUTATORS,
-    Draws,
-    Images,
-    Mutator,
-    Randomness,
-    to_pixels,
-    wrapped,
-)
+from asterism.images import MUTATORS, Images, Mutator, to_pixels, wrapped
 
 
 @MUTATORS.register("gaussian_noise")

@@ -41,6 +41,9 @@ _SIGMOIDS = ("sigmoid", "hardsigmoid", "hard_sigmoid")
 _SOFTMAXES = ("softmax", "logsoftmax", "log_softmax")
 
 
+Labels = NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class OutputContext:
     """What is known beside an output itself.
@@ -193,8 +196,6 @@ def open_question(output: Output, *fitting: str, because: str = "") -> UserError
         f"{', '.join(meant[name] for name in fitting)}"
     )
 
-
-Labels = NDArray[np.int64]
 
 #: What is right as often as this is no chance, even where all inputs have one label.
 _MOSTLY = 0.9

@@ -32,6 +32,10 @@ from asterism.models.tensor_models.feeding import NO_PADDING
 from asterism.models.tensor_models.subjects import Subject, subject_of
 from asterism.vetting.opening import GivenPair
 
+#: A further input gets a number, or what it is to the tokens.
+Told: TypeAlias = Mapping[str, float | str]
+_Form: TypeAlias = tuple[str, int, int]
+
 
 @dataclass(frozen=True, kw_only=True)
 class VetRequest:
@@ -191,11 +195,6 @@ def special_tokens(items: NDArray[Any], padding: int) -> list[int]:
     ends = items[:, 0], items[np.arange(len(items)), lengths - 1]
     same = {int(tokens[0]) for tokens in ends if (tokens == tokens[0]).all()}
     return sorted(same - {padding})
-
-
-#: A further input gets a number, or what it is to the tokens.
-Told: TypeAlias = Mapping[str, float | str]
-_Form: TypeAlias = tuple[str, int, int]
 
 
 def told_inputs(texts: Sequence[str]) -> Told:

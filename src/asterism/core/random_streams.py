@@ -30,6 +30,9 @@ Draws = dict[str, NDArray[Any]]
 LEVELS = 1 << 16
 
 
+Words = NDArray[np.uint64]
+
+
 def stream(seed: int, *path: str | int) -> np.random.Generator:
     """The random generator of one item.
 
@@ -168,8 +171,6 @@ class Ranged:
                     kind = type(self).__name__
                     raise ValueError(f"the range of {kind} ends at {high}, before {low}")
 
-
-Words = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)

@@ -8,6 +8,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
 
 def exact_interval(count: int, total: int, confidence: float) -> tuple[float, float]:
     """Both ends of a share's interval: in repeated samples it holds the truth that often or more.
@@ -27,8 +29,6 @@ def exact_interval(count: int, total: int, confidence: float) -> tuple[float, fl
     high = betaincinv(count + 1, total - count, 1 - beyond) if count < total else 1.0
     return float(low), float(high)
 
-
-Floats = NDArray[np.float64]
 
 #: Probabilities below this count as this, so that logarithms stay finite.
 _SMALLEST = 1e-12

@@ -28,6 +28,9 @@ Floats = NDArray[np.float64]
 CELLS = 1 << 16
 
 
+Ints = NDArray[np.int64]
+
+
 class Histogram:
     """Counts of values, exact for zeros and up to ``CELLS`` other different ones.
 
@@ -110,9 +113,6 @@ def _cells(values: Floats, exponent: int) -> Floats:
     """Numbers of the cells of width ``2 ** exponent`` that values lie in; exact."""
     numbers: Floats = np.floor(np.ldexp(values, -exponent))
     return numbers
-
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ Items = Literal["state", "transition"]
 ITEMS: tuple[Items, ...] = ("state", "transition")
 
 
+log = get_logger(__name__)
+
+
 def item_codes(codes: NDArray[np.int64], items: Items) -> NDArray[np.int64]:
     """What traces ``(N, T)`` visit, one integer an item: their codes, or their steps.
 
@@ -126,8 +129,6 @@ def _membership(places: NDArray[np.int64], items: int) -> sparse.csr_array:
     visited.data[:] = 1
     return visited
 
-
-log = get_logger(__name__)
 
 BATCH = 512
 

@@ -32,6 +32,10 @@ _CALL_SECONDS = 0.02
 _LARGEST_FULL_BATCH = 512
 
 
+Items = NDArray[Any]
+Rows = NDArray[np.int64]
+
+
 class Model(Protocol):
     """A model of any domain: items in, vectors out."""
 
@@ -200,10 +204,6 @@ def open_classifiers(
                 "are no pair"
             )
         yield f, g
-
-
-Items = NDArray[Any]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

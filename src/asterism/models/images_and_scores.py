@@ -21,6 +21,10 @@ from asterism.core.parameters.params import ParameterSection
 _CHANNELS = (1, 3)
 
 
+log = get_logger(__name__)
+Floats = NDArray[np.float32]
+
+
 def image_shape(shape: Sequence[int | None], path: Path) -> tuple[int, int, int]:
     """The shape ``(H, W, C)`` of an image, told by the shape of a model's input.
 
@@ -120,10 +124,6 @@ def model_input(images: NDArray[Any], preprocessing: PreprocessingParams) -> NDA
     levels: Any = images if images.dtype == np.uint8 else images * np.float32(255)
     return preprocessing.apply(levels)
 
-
-log = get_logger(__name__)
-
-Floats = NDArray[np.float32]
 
 #: Said of a classifier whose softmax cannot be left off.
 FROM_PROBABILITIES = (

@@ -37,6 +37,10 @@ from asterism.vetting.symptoms import symptoms_of
 _LOOKED = 500
 
 
+log = get_logger(__name__)
+Items = NDArray[Any]
+
+
 @dataclass(frozen=True)
 class OnDevice:
     """What a device does that computes as the file says.
@@ -77,8 +81,6 @@ def on_device(vetted: Vetted) -> OnDevice:
     share = share_of(lost, found.inputs, vetted.params.confidence)
     return OnDevice(share, tuple(describe_half_precision(found)), rounding)
 
-
-Items = NDArray[Any]
 
 #: Bytes of changed inputs and of answers to them that are held at a time; making them takes a few
 #: copies in float.
@@ -235,9 +237,6 @@ def _changed(
         return domain.mutate(items[chosen], np.full(len(chosen), number), own)
 
     return within_bound(domain, bound, items, items, mutate)
-
-
-log = get_logger(__name__)
 
 
 def measure_opened(vetted: Vetted, seed: int, folder: Path) -> dict[str, Any]:

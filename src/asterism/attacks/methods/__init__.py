@@ -23,6 +23,10 @@ from asterism.core.parameters.registry import Registry
 from asterism.core.parameters.validation import Label, named
 from asterism.core.random_streams import stream
 
+log = get_logger(__name__)
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
 
 class AttackParams(ParameterSection):
     """Which inputs are added to the test set."""
@@ -55,12 +59,6 @@ class AttackParams(ParameterSection):
         if self.semantic == "file" and self.semantic_path == NO_FILE:
             raise ValueError("semantic is 'file': semantic_path has to name an .npz of your images")
         return self
-
-
-log = get_logger(__name__)
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

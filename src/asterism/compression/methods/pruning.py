@@ -39,6 +39,10 @@ ALL = slice(None)
 _Sources: TypeAlias = "dict[keras.Operation, list[keras.Operation]]"
 
 
+log = get_logger(__name__)
+Mask = NDArray[np.float32]
+
+
 def removable_convolutions(model: keras.Model) -> list[keras.layers.Layer]:
     """The convolutions whose filters can go.
 
@@ -165,11 +169,6 @@ def _sources(model: keras.Model) -> _Sources:
 
 def _source(tensor: keras.KerasTensor) -> keras.Operation:
     return tensor._keras_history.operation
-
-
-Mask = NDArray[np.float32]
-
-log = get_logger(__name__)
 
 
 @COMPRESSORS.register("magnitude_pruning")

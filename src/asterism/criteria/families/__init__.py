@@ -17,6 +17,8 @@ from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.core.parameters.validation import Label, named
 
+Floats = NDArray[np.float32]
+
 
 class CriteriaParams(ParameterSection):
     """Which criteria are measured, and their settings."""
@@ -33,9 +35,6 @@ class CriteriaParams(ParameterSection):
     options: dict[Label, dict[Label, Any]] = Field(
         description="what each criterion takes by its name, see its Options"
     )
-
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)

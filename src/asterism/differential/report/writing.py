@@ -35,6 +35,8 @@ from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.graphs.weights import Stored
 
+log = get_logger(__name__)
+
 
 @dataclass(frozen=True)
 class KnownIssue:
@@ -92,8 +94,6 @@ def _issue(name: str, part: object, said: object) -> KnownIssue:
             raise UserError(f"there are no inputs {issue.inputs!r}")
         return issue
 
-
-log = get_logger(__name__)
 
 #: The minimal model: its graph, and a file of Keras' own.
 GRAPH, MODEL = "model.json", "model.keras"

@@ -13,7 +13,6 @@ import requests
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
 from asterism.data.sources import downloaded
-from asterism.data.sources import downloaded as fetching
 
 DIGITS_MEAN = 79.597  # of the training images
 
@@ -304,11 +303,11 @@ def root(tmp_path, monkeypatch):
 
 def test_a_download_is_tried_again_checked_and_kept(server, root, checksum):
     server.handler.failures = 2
-    path = fetching.fetch("set", "file.gz", f"{server.url}/file.gz", checksum)
+    path = downloaded.fetch("set", "file.gz", f"{server.url}/file.gz", checksum)
     assert path == root / "set" / "file.gz"
     requests = server.handler.requests
     assert requests == 3
-    assert fetching.fetch("set", "file.gz", f"{server.url}/file.gz", checksum) == path
+    assert downloaded.fetch("set", "file.gz", f"{server.url}/file.gz", checksum) == path
     assert server.handler.requests == requests
 
 
@@ -317,7 +316,7 @@ def test_a_download_draws_a_bar_in_a_terminal(terminal, server, root, checksum, 
     screen = io.StringIO()
     screen.isatty = lambda: terminal
     monkeypatch.setattr("sys.stderr", screen)
-    fetching.fetch("set", "file.gz", f"{server.url}/file.gz", checksum)
+    downloaded.fetch("set", "file.gz", f"{server.url}/file.gz", checksum)
     assert ("file.gz" in screen.getvalue()) is terminal
 
 
@@ -327,13 +326,13 @@ def left_behind(root):
 
 def test_a_download_with_the_wrong_content_leaves_nothing(server, root):
     with pytest.raises(UserError, match="its SHA-256 is wrong"):
-        fetching.fetch("set", "file.gz", f"{server.url}/file.gz", "0" * 64)
+        downloaded.fetch("set", "file.gz", f"{server.url}/file.gz", "0" * 64)
     assert left_behind(root) == []
 
 
 def test_a_download_that_breaks_off_leaves_nothing(server, root, checksum):
     with pytest.raises(UserError, match="cannot download"):
-        fetching.fetch("set", "file.gz", f"{server.url}/cut", checksum)
+        downloaded.fetch("set", "file.gz", f"{server.url}/cut", checksum)
     assert left_behind(root) == []
 
 
@@ -346,12 +345,12 @@ def test_a_download_that_breaks_off_leaves_nothing(server, root, checksum):
     ],
 )
 def test_why_a_download_failed_is_never_empty(error, told):
-    assert fetching._reason(error) == told
+    assert downloaded._reason(error) == told
 
 
 def test_no_network(root, checksum):
     with pytest.raises(UserError, match=r"no connection.* file\.gz") as error:
-        fetching.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
+        downloaded.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
     assert "\n" not in str(error.value)
     assert left_behind(root) == []
 
@@ -361,5 +360,5 @@ def test_a_local_file_that_is_damaged_is_named_and_not_touched(root, checksum):
     path.parent.mkdir(parents=True)
     path.write_text("mine")
     with pytest.raises(UserError, match="damaged or another file"):
-        fetching.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
+        downloaded.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
     assert path.read_text() == "mine"

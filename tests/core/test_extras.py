@@ -13,8 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from asterism.cli import commands
-from asterism.core.messages.errors import UserError, reading
-from asterism.core.messages.extras import EXTRAS, STAGES, missing_extra
+from asterism.core.messages.errors import EXTRAS, STAGES, UserError, missing_extra, reading
 from asterism.core.running.stage import main
 from places import ROOT
 

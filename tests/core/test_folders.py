@@ -14,7 +14,7 @@ from asterism.core.files.folders import files_in, remove_tree
 from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.data.given.reading import files_of
+from asterism.data.given import files_of
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import user_models
 

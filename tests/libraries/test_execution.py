@@ -18,9 +18,8 @@ from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine import execution
 from asterism.differential.engine.execution import LiveLine, execute, parts_of
 from asterism.differential.engine.inputs import SPECIAL_DISTRIBUTIONS, sample_inputs, special_inputs
-from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import FOLDERS, Record
-from asterism.differential.engine.tasks import LayerDescription, Result
+from asterism.differential.engine.tasks import ExecutionOutcome, LayerDescription, Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.store import write_models
 from libraries import small_library

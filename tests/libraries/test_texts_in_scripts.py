@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import printable
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import LayerDescription
+from asterism.differential.engine.tasks import ExecutionOutcome, LayerDescription
 from asterism.differential.oracle.finding import (
     FAILURES,
     EarlierModel,

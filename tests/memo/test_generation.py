@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asterism.core.metropolis import MetropolisHastings
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import PartEnded, SharedWorkUnits, UnitShare
-from asterism.memo.generating import strategy as strategy_module
+from asterism.memo.generating import strategies as strategy_module
 from asterism.memo.generating.campaign import (
     MODEL_COST,
     GenerationCampaign,
@@ -30,16 +31,15 @@ from asterism.memo.generating.campaign import (
     universe_facts,
 )
 from asterism.memo.generating.generate import generate
-from asterism.memo.generating.operator import OPERATORS, Context
+from asterism.memo.generating.operators import OPERATORS, Context
+from asterism.memo.generating.strategies import STRATEGIES, Strategy, draw_mutant, run_campaign
 from asterism.memo.generating.strategies.memo import Memo
-from asterism.memo.generating.strategy import STRATEGIES, Strategy, draw_mutant, run_campaign
 from asterism.memo.graphs.coverage import Coverage, coverage_of, declared, elements_of
 from asterism.memo.graphs.graph import Node, WeightEdit, infer_outputs, sequential
-from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_build import build_model
+from asterism.memo.graphs.store import graph_from_json
 from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
 from asterism.memo.universe.tensors import Tensor
-from asterism.search.metropolis import MetropolisHastings
 from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
@@ -129,7 +129,7 @@ def test_the_table_of_growth_has_so_many_rows_as_a_plot_can_show():
 KILLED_CAMPAIGN = """
 import os, signal, sys
 sys.path[:0] = ["src", "tests"]
-import asterism.memo.generating.strategy as generate
+import asterism.memo.generating.strategies as generate
 from asterism.core.resuming import checkpoints
 from asterism.core.settings import machine
 from asterism.core.resuming.checkpoints import Checkpoint

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.core.randomness.random_streams import stream
-from asterism.memo.generating.operator import (
+from asterism.core.random_streams import stream
+from asterism.memo.generating.operators import (
     OPERATORS,
     Context,
     choose_kind,
@@ -18,11 +18,11 @@ from asterism.memo.generating.operator import (
 )
 from asterism.memo.generating.operators.memo import add_with_own_input, parameters_by_kind
 from asterism.memo.generating.shape_adapters import adapt_to_shape, pad_for_window, reshape_to_rank
-from asterism.memo.generating.strategy import draw_mutant, within_limits
+from asterism.memo.generating.strategies import draw_mutant, within_limits
 from asterism.memo.graphs.coverage import Coverage, declared, elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.graphs.weights import WEIGHT_EDITS
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, InvalidLayerError, Tensor
 from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 

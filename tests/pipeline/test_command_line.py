@@ -21,8 +21,8 @@ from asterism.asking import question
 from asterism.asking.question import SettledQuestion
 from asterism.asking.request import VetRequest
 from asterism.cli import commands
-from asterism.cli.opening import PAGES, find_page
 from asterism.cli.program import GROUPS
+from asterism.cli.projects import PAGES, find_page
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.records import record_as_json

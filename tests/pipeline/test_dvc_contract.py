@@ -368,8 +368,7 @@ class TestHydra:
 
     def multirun(self, folder, points, task):
         """Run a task for points of an empty tree, without what Hydra logs and keeps."""
-        from asterism.dvc_hydra.composition import store_empty_tree
-        from asterism.dvc_hydra.multirun import multirun
+        from asterism.dvc_hydra.composition import multirun, store_empty_tree
 
         (folder / "conf").mkdir()
         arguments = [

@@ -9,8 +9,8 @@ import onnx
 import pytest
 
 from asterism import cli
-from asterism.asking import judging
-from asterism.cli import commands, opening
+from asterism.asking import lanes
+from asterism.cli import commands, projects
 from asterism.cli import judging as judging_command
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import state as saved
@@ -88,7 +88,7 @@ def fails(error):
             [
                 (trial, "require_runs", puts(None)),
                 (
-                    judging,
+                    lanes,
                     "settle_judging",
                     puts(
                         Made(
@@ -178,5 +178,5 @@ def test_a_shell_is_offered_only_names_that_stand_for_themselves(tmp_path, monke
         folder.mkdir(parents=True)
         (folder / "index.html").touch()
     monkeypatch.chdir(tmp_path)
-    assert "plain" in opening.page_names("")
-    assert name not in opening.page_names("")
+    assert "plain" in projects.page_names("")
+    assert name not in projects.page_names("")

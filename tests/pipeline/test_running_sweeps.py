@@ -15,7 +15,7 @@ from asterism.cli import commands
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import hold_lock, is_lock_held
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.multirun import HydraJob
+from asterism.dvc_hydra.composition import HydraJob
 from asterism.sweep import app, launch
 from asterism.sweep.executors import Shards
 from asterism.sweep.launch import make_shards

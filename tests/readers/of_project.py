@@ -19,7 +19,7 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.state import Run, clean_run, remove_unneeded_state, saved_runs
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
-from asterism.deepstellar.campaigns.population import Population
+from asterism.deepstellar.fuzzing.population import Population
 from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.cache_files import fault_in_list
 from asterism.dvc_hydra.lockfile import dump_as_dvc, read_locked_stage, stage_names

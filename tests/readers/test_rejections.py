@@ -13,7 +13,7 @@ from asterism.core.files.hashes import digest_of
 from asterism.core.files.limits import read_within, require_size
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.regular_files import open_regular
-from asterism.models.classifiers.classifier import IsolatedClassifier
+from asterism.models.classifier import IsolatedClassifier
 from asterism.models.keras_models.limits import require_plain
 from asterism.models.keras_models.reading import load_keras
 from models.model_files import keras_model
@@ -51,9 +51,7 @@ def test_a_link_that_no_library_here_made_is_rejected(tmp_path):
 
 def test_a_file_of_which_hdf5_dies_is_one_line(tmp_path, monkeypatch):
     keras_model().save(tmp_path / "m.h5")
-    monkeypatch.setattr(
-        "asterism.models.keras_models.first_reading.run_alone", lambda *_, **__: -11
-    )
+    monkeypatch.setattr("asterism.models.keras_models.limits.run_alone", lambda *_, **__: -11)
     with pytest.raises(UserError, match=r"m\.h5 .*SIGSEGV"):
         load_keras(tmp_path / "m.h5")
 

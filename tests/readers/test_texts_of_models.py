@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.models.isolation import isolated_model
+from asterism.models import isolated_model
 from hostile_text import MARK, TEXTS, environment_of_children, noted_by_children, watched
 from models.small_litert import lite_streaming, lite_variable
 from readers import consumers, formats, onnx_models

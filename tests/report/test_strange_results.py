@@ -13,8 +13,8 @@ import pytest
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.drawing.svg import svg_text, write_svg
 from asterism.core.messages.errors import UserError
+from asterism.core.svg import svg_text, write_svg
 from asterism.report.base.document import write_document
 from asterism.report.base.pictures import svg, svg_file
 from asterism.report.base.section import KeyFigure, ReportSection

@@ -15,9 +15,9 @@ from asterism.core.running.stage import load_script
 from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import BackendComparison
 from asterism.differential.comparing.running import write_comparison_page
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
-from asterism.report.base.page import write_page
+from asterism.report.lanes import write_page
 from asterism.sweep.table import write_outcome, write_overview
 from places import ROOT
 from report.library_results import write_library_results

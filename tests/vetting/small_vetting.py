@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from asterism.config import compose
 from asterism.core.parameters.params import read_params, validate
 from asterism.core.running.stage import load_script
-from asterism.data.given.reading import GivenInputs
+from asterism.data.given import GivenInputs
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.pair import ModelPair
 from asterism.models.tensor_models.answers import OutputForm

@@ -14,7 +14,7 @@ from asking.made_models import echo, rows_of
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
-from asterism.data.given.reading import GivenInputs
+from asterism.data.given import GivenInputs
 from asterism.dflare.pair import PairedOutputs
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.measurement import measure_opened

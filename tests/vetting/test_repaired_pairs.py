@@ -11,6 +11,7 @@ from small_vetting import Rule, by_runtime, digit_params, vetted_rules, with_fil
 from asterism.core.files.artifacts import read_table
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
+from asterism.core.statistics import share_of
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile
@@ -22,11 +23,9 @@ from asterism.vetting.agreement import Agreement
 from asterism.vetting.judging import judge_repair
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
-from asterism.vetting.repair_figures import JudgedRepair, RepairFigures
+from asterism.vetting.repair_figures import JudgedRepair, RepairFigures, Speed
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.searching import search_opened
-from asterism.vetting.speed import Speed
-from asterism.vetting.statistics import share_of
 
 pytestmark = pytest.mark.usefixtures("models_here")
 

@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from asterism.asking import detections
-from asterism.asking.frames import blank_of
-from asterism.asking.maps import MAPS, places_of
+from asterism.asking.maps import MAPS, blank_of, places_of
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
 from asterism.asking.rules import choose_comparison
 from asterism.core.messages.errors import UserError

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.chance import by_chance, renumbered
 from asterism.asking.compared_outputs import compared, compared_names, counterparts
 from asterism.asking.original import OriginalAnswers, OriginalProbe
+from asterism.asking.outputs import by_chance, renumbered
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
-from asterism.data.given.reading import GivenInputs
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.data.given import GivenInputs
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import Subject

@@ -10,10 +10,9 @@ from typing import Any
 from asterism.asking.lanes import LaneUse, uses
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import counted
-from asterism.data.given.reading import ARRAYS, class_folders, files_of, files_of_kind, kind_of
-from asterism.models.signatures.reading import read_signature
+from asterism.data.given import ARRAYS, class_folders, files_of, files_of_kind, kind_of
+from asterism.models.signatures.reading import read_signature, whole_file
 from asterism.models.signatures.signature import Signature, TensorSpec, kind_of_inputs
-from asterism.models.signatures.whole_files import whole_file
 from asterism.models.tensor_models.trial import require_runs
 
 _FORMATS = {

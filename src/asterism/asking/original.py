@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from asterism.asking.outputs import Output, OutputContext
 from asterism.core.messages.errors import UserError
-from asterism.data.given.reading import GivenInputs
+from asterism.data.given import GivenInputs
 from asterism.dflare.comparisons import LOST
-from asterism.models.isolation.isolated_model import ModelCrashError
+from asterism.models.isolated_model import ModelCrashError
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.model import OpeningRequest

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.chance import by_chance, right_of
 from asterism.asking.choosing import kinds_of
-from asterism.asking.outputs import Output, OutputContext
+from asterism.asking.outputs import Output, OutputContext, by_chance, right_of
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import as_probabilities
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.signatures.signature import TensorSpec
 
 #: The most usual first: the one that is taken where nothing speaks for another.

@@ -24,7 +24,6 @@ from asterism.asking.doubts import (
     doubt_same_file,
     require_right,
 )
-from asterism.asking.further_inputs import following_roles, told_inputs
 from asterism.asking.original import (
     LOOKED,
     OriginalAnswers,
@@ -34,26 +33,28 @@ from asterism.asking.original import (
     scene_of,
 )
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
-from asterism.asking.pair import (
+from asterism.asking.preprocessing import best, of_range, try_preprocessing
+from asterism.asking.request import (
+    VetRequest,
     describe_signature,
+    following_roles,
     kind_of_request,
     require_pair,
     special_tokens,
+    told_inputs,
     told_padding,
 )
-from asterism.asking.preprocessing import best, of_range, try_preprocessing
-from asterism.asking.request import VetRequest
 from asterism.config import vet_params
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.data.given.reading import Arrays, GivenInputs
+from asterism.data.given import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
 from asterism.dvc_hydra.overrides import hydra_text, hydra_value
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.vetting.changes import require_changes
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.vetting.measurement import require_changes
 from asterism.vetting.opening import draw_inputs, draw_positions, read_given
 from asterism.vetting.params import VetBudget, VetParams
 

@@ -7,10 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from asterism.asking.chance import by_chance, right_of
-from asterism.asking.frames import frames
-from asterism.asking.maps import map_of_integers, map_of_places
-from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, open_question
+from asterism.asking.maps import frames, map_of_integers, map_of_places
+from asterism.asking.outputs import (
+    ComparisonChoice,
+    Output,
+    OutputContext,
+    by_chance,
+    open_question,
+    right_of,
+)
 
 #: Numbers that are one label each, so that a map has to have more.
 _FEW = 16

@@ -11,15 +11,15 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.opening import stage_names
 from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
+from asterism.cli.projects import stage_names
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import name_first
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
-from asterism.report.base.parameters import leaves
+from asterism.report.base.section import leaves
 
 ShardCount = Annotated[
     int,

@@ -158,7 +158,7 @@ def whole_models(*paths: Path) -> Iterator[list[Path]]:
     Raises:
         UserError: a model cannot be opened; the message names it as it was given.
     """
-    from asterism.models.signatures.whole_files import whole_file
+    from asterism.models.signatures.reading import whole_file
     from asterism.models.tensor_models.trial import require_runs
 
     with ExitStack() as stack:
@@ -173,7 +173,7 @@ def whole_models(*paths: Path) -> Iterator[list[Path]]:
 
 def keep_whole(file: Path) -> Path:
     """Where a model of :func:`whole_models` stays, so that results can depend on it."""
-    from asterism.models.signatures.whole_files import keep_packed as keep
+    from asterism.models.signatures.reading import keep_packed as keep
     from asterism.project import PACKED
 
     return keep(file, PACKED)

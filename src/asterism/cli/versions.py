@@ -74,10 +74,10 @@ class FileRunOptions:
             folder: of the page, where the user names none.
         """
         from asterism.differential.comparing.comparison import ComparisonRequest
-        from asterism.differential.subjects.model_files import SUBJECTS
+        from asterism.differential.subjects import SUBJECTS
         from asterism.differential.subjects.reading import parse_shapes
         from asterism.models.foreign.other_files import require_model_bytes
-        from asterism.models.signatures.whole_files import whole_file
+        from asterism.models.signatures.reading import whole_file
 
         with ExitStack() as stack:
             files, faults = [], []
@@ -129,7 +129,7 @@ def environments(
 ) -> None:
     """List, make or remove environments with other versions of libraries, and say their cost."""
     from asterism.differential.adapters import environments as known
-    from asterism.differential.comparing import making
+    from asterism.differential.comparing import libraries
 
     require_root("conf")
     if make and remove:
@@ -139,9 +139,9 @@ def environments(
     for name in names or known.environment_names():
         environment = known.read_environment(name)
         if make:
-            making.make_environment(environment, say)
+            libraries.make_environment(environment, say)
         elif remove:
-            making.remove_environment(environment, say)
+            libraries.remove_environment(environment, say)
         else:
             state = "made" if environment.is_made else f"not made, {environment.cost}"
             say(f"{name}: {state}")
@@ -215,7 +215,7 @@ def _drawn(distributions: list[str] | None) -> list[str]:
     Raises:
         UserError: there are no such inputs.
     """
-    from asterism.differential.subjects.model_files import DISTRIBUTIONS
+    from asterism.differential.subjects import DISTRIBUTIONS
 
     for name in distributions or ():
         if name not in DISTRIBUTIONS:

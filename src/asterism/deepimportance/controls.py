@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.attacks.pixels import as_pixels, noise_of_length
+from asterism.attacks.methods import as_pixels, noise_of_length
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 log = get_logger(__name__)
 

@@ -15,10 +15,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.criteria.criterion import ActivationCriterion, Activations
+from asterism.criteria.families import ActivationCriterion, Activations
 from asterism.criteria.row_file import KeyTable, zobrist
-from asterism.deepimportance.clusters import NeuronClusters, fit_clusters
-from asterism.deepimportance.histogram import Histogram
+from asterism.deepimportance.clusters import Histogram, NeuronClusters, fit_clusters
 from asterism.deepimportance.params import ClusterParams
 
 Codes = NDArray[np.uint8]

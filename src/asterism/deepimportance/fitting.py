@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.console import get_logger
-from asterism.criteria.criterion import ActivationCriterion, build_criteria
-from asterism.criteria.params import CriteriaParams
+from asterism.criteria.families import ActivationCriterion, CriteriaParams, build_criteria
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.judged_model import JudgedModel
-from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
+from asterism.deepimportance.neurons import NeuronRelevance, Tracer, neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepimportance.tracing import Tracer
 
 log = get_logger(__name__)
 

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import PixelNetwork
 from asterism.attacks.keras_network import KerasNetwork
+from asterism.attacks.methods import PixelNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import Composite
 from asterism.deepimportance.judged_model import (
@@ -24,13 +24,13 @@ from asterism.deepimportance.judged_model import (
 from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.relevance import node_of_layer, propagate
 from asterism.deepimportance.tensor_ops import Tensor
+from asterism.models.images_and_scores import PreprocessingParams, model_input
 from asterism.models.keras_models.layers import (
     ClassifierHead,
     flatten_model,
     require_images_of,
     up_to_logits,
 )
-from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
 
 Array = NDArray[Any]
 

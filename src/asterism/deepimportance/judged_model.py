@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import PixelNetwork
+from asterism.attacks.methods import PixelNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import Composite
 

@@ -24,20 +24,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.deepimportance.tensor_ops import Tensor, TensorOps
+from asterism.deepimportance.tensor_ops import Tensor, ops_of
 
 LinearKind = Literal["dense", "convolution", "pooling"]
-
-
-def ops_of(tensor: Tensor) -> TensorOps:
-    """The operations of a tensor's library."""
-    if type(tensor).__module__.partition(".")[0] == "torch":
-        from asterism.deepimportance.torch_ops import TORCH
-
-        return TORCH
-    from asterism.deepimportance.tensorflow_ops import TENSORFLOW
-
-    return TENSORFLOW
 
 
 @dataclass(frozen=True)

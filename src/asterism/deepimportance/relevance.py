@@ -12,10 +12,9 @@ from asterism.deepimportance.network import (
     Routing,
     Sum,
     Weighted,
-    ops_of,
 )
 from asterism.deepimportance.rules import RelevanceStep, per_unit
-from asterism.deepimportance.tensor_ops import Tensor
+from asterism.deepimportance.tensor_ops import Tensor, ops_of
 
 
 def node_of_layer(network: Network, layer: str) -> int:

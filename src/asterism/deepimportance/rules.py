@@ -16,8 +16,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from asterism.deepimportance.network import Linear, ops_of
-from asterism.deepimportance.tensor_ops import Tensor, TensorOps
+from asterism.deepimportance.network import Linear
+from asterism.deepimportance.tensor_ops import Tensor, TensorOps, ops_of
 
 #: Keeps a denominator away from zero in the rules that have no ε of their own.
 STABILISER = 1e-6

@@ -25,7 +25,7 @@ from asterism.deepimportance.network import (
     Sum,
     Weighted,
 )
-from asterism.models.runtimes.runtime import as_array
+from asterism.models.formats import as_array
 from asterism.models.signatures.torch import modules_of, operator_of
 
 #: Functions of each value, and softmax, that give no value below zero.

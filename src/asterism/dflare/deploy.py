@@ -14,8 +14,8 @@ from asterism.core.files.artifacts import replacing
 from asterism.dflare.pair import Model
 from asterism.dflare.repairers import Repairer
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
-from asterism.models.runtimes.formats.onnx import open_session
+from asterism.models.formats.onnx import open_session
+from asterism.models.onnx_graphs import GraphBuilder
 
 Outputs = NDArray[np.float32]
 

@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.randomness.random_streams import first_word, stream
+from asterism.core.random_streams import BatchedStreams, first_word, stream
 from asterism.dflare import outcome
 from asterism.dflare.comparisons import Comparison
 from asterism.dflare.domains import Domain, within_bound
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-from asterism.dflare.pair import ModelPair, PairedOutputs
+from asterism.dflare.pair import ModelPair, PairedOutputs, Proposal
 from asterism.dflare.params import BoundParams
 from asterism.dflare.prediction_cache import CachedPredictions, PredictionCache
-from asterism.dflare.proposals import Proposal
-from asterism.search.batched_random_streams import BatchedStreams
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]

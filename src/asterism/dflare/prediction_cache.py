@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import mix
+from asterism.core.random_streams import mix
 from asterism.dflare.pair import ModelPair, Outputs, PairedOutputs, PairQuery
 
 #: What the answers that are kept, the latest, may take in memory, and an entry beside its numbers.

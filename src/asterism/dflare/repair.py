@@ -15,7 +15,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import options_of
-from asterism.core.randomness.random_streams import spawn_integer
+from asterism.core.random_streams import spawn_integer
 from asterism.dflare.deploy import write_head
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import PairedOutputs

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays, write_arrays, write_json, write_table
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, prefix_errors, reading
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.running.footprint import processor_seconds

@@ -13,9 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.localisation.graph import Array, OnnxGraph
+from asterism.localisation.graph import MICROSOFT, Array, NodePatch, OnnxGraph
 from asterism.localisation.matching import MOVES_OF_CONSTANTS, constant_value, moved_back, owners
-from asterism.localisation.patches import MICROSOFT, NodePatch
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, plain_operator
 from asterism.localisation.reading import PER_CHANNEL_OPSET
 from asterism.localisation.scales import SHARES, best_range, by_channel

@@ -9,10 +9,11 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import OnnxGraph, assembled, imports_of, inputs_of, renamed
+from asterism.localisation.graph import OnnxGraph, assembled, imports_of, renamed
 from asterism.localisation.matching import owners
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import FLOATS
+from asterism.models.onnx_graphs import inputs_of
 
 #: What the names of the original's parts begin with in another graph.
 _ORIGINAL = "original/"

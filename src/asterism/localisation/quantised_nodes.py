@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.localisation.graph import Array, OnnxGraph, cone, inputs_of, subgraphs
+from asterism.localisation.graph import Array, OnnxGraph, cone
 from asterism.localisation.matching import (
     Counterpart,
     constant_value,
@@ -20,6 +20,7 @@ from asterism.localisation.matching import (
 )
 from asterism.localisation.qoperators import MOVES
 from asterism.localisation.reading import OpenedPair
+from asterism.models.onnx_graphs import inputs_of, subgraphs
 
 #: Operators that name a node which several nodes of the original are computed as.
 _MAIN = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "Attention", "Gather")

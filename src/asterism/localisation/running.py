@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
-from asterism.models.runtimes.formats.onnx import open_session
+from asterism.models.formats.onnx import open_session
 
 Array = NDArray[Any]
 #: The inputs of one call, by the model's names.

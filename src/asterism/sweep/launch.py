@@ -14,8 +14,13 @@ from typing import Any
 from asterism.core.files.folders import remove_tree
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
-from asterism.dvc_hydra.composition import CompositionError, settings_of_hydra, store_empty_tree
-from asterism.dvc_hydra.multirun import HydraJob, multirun
+from asterism.dvc_hydra.composition import (
+    CompositionError,
+    HydraJob,
+    multirun,
+    settings_of_hydra,
+    store_empty_tree,
+)
 from asterism.dvc_hydra.overrides import hydra_text
 from asterism.dvc_hydra.repository import Repository
 from asterism.sweep import resources, workspace

@@ -20,8 +20,8 @@ from asterism.core.files.locks import hold_lock
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record, write_record
 from asterism.core.messages.errors import UserError
-from asterism.report.base.page import SWEEPS
-from asterism.report.base.parameters import leaves
+from asterism.report.base.section import leaves
+from asterism.report.lanes import SWEEPS
 from asterism.sweep import workspace
 from asterism.sweep.points import Point
 from asterism.sweep.worker import SWEEP, PointResult, Sweep, read_result

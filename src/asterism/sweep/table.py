@@ -13,9 +13,9 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.drawing.svg import PALETTE, write_svg
 from asterism.core.files.artifacts import write_table
 from asterism.core.messages.escaping import counted
+from asterism.core.svg import PALETTE, write_svg
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.pictures import svg
 from asterism.report.base.section import KeyFigure, ReportSection

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.statistics import Share, divergence, margins, quantiles, share_of
 from asterism.dflare.comparisons import (
     Comparison,
     Figure,
@@ -15,7 +16,6 @@ from asterism.dflare.comparisons import (
     unanswered_inputs,
 )
 from asterism.dflare.comparisons.labels import TopLabel
-from asterism.vetting.statistics import Share, divergence, margins, quantiles, share_of
 
 Rows = NDArray[np.float32]
 Labels = NDArray[np.int64]

@@ -16,10 +16,10 @@ from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError, naming, reading
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
+from asterism.core.statistics import Share
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.device import OnDevice
+from asterism.vetting.measurement import OnDevice
 from asterism.vetting.params import VetParams, VetStageParams
-from asterism.vetting.statistics import Share
 from asterism.vetting.symptoms import Symptom
 from asterism.vetting.verdict import Threshold, Verdict, criteria_of, decide
 

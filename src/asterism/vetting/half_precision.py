@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import OnnxGraph, ordered, renamed, subgraphs
+from asterism.localisation.graph import OnnxGraph, renamed
 from asterism.localisation.qoperators import without_constant_nodes
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.models.onnx_graphs.wider_floats import in_float32
+from asterism.models.onnx_graphs import in_float32, ordered, subgraphs
 from asterism.vetting.runtime_types import RanOtherwise, nodes_run_otherwise
 
 Array = NDArray[Any]

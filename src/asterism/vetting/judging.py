@@ -9,17 +9,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
+from asterism.core.statistics import Share, share_of
 from asterism.dflare.outcome import Findings
 from asterism.models.tensor_models.subjects import FileSubject, Subject
 from asterism.vetting.agreement import measure_agreement
-from asterism.vetting.changes import measure_flips
+from asterism.vetting.measurement import measure_flips
 from asterism.vetting.opening import Vetted, open_beside, open_model_beside
 from asterism.vetting.params import VetParams
-from asterism.vetting.repair_figures import JudgedRepair, RepairFigures
+from asterism.vetting.repair_figures import (
+    JudgedRepair,
+    RepairFigures,
+    Speed,
+    speed_of,
+    write_speeds,
+)
 from asterism.vetting.searching import search_rows
-from asterism.vetting.speed import Speed, speed_of, write_speeds
-from asterism.vetting.statistics import Share, share_of
 from asterism.vetting.symptoms import symptoms_of
 from asterism.vetting.verdict import criteria_of
 

@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from asterism.localisation.tensor_errors import RunningSums, TensorError
-from asterism.models.runtimes.runtime import as_array
+from asterism.models.formats import as_array
 from asterism.models.signatures.torch import weights_of
 
 #: Runs a module on the inputs.

@@ -15,15 +15,15 @@ from asterism.dflare.comparisons import build_comparison
 from asterism.localisation.repair import allowed_floats
 from asterism.localisation.tensor_errors import TensorError
 from asterism.localisation.trials import Trial, squared_error
-from asterism.models.runtimes.formats.torch_export import (
+from asterism.models.formats.torch_export import (
     TorchRuntime,
     open_program,
     save_program,
 )
-from asterism.models.runtimes.torch_modules import ModuleRuntime
 from asterism.models.signatures.torch import state_of, weights_of
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
+from asterism.models.torch_modules import ModuleRuntime
 from asterism.vetting.judging import RepairTask
 from asterism.vetting.opening import Vetted, open_model_beside, shape_of
 from asterism.vetting.params import REPAIRED_PROGRAM

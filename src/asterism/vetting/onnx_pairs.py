@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
-from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
-from asterism.localisation.layouts import TurnedTensor, with_turned_axes
+from asterism.localisation.conversion import LITE_SUFFIXES, TurnedTensor, as_onnx, with_turned_axes
 from asterism.localisation.running import Feed as InputsOfCall
 from asterism.localisation.running import FilledRun, Run, Stream, side_by_side
 from asterism.localisation.trials import Deviation, Outputs

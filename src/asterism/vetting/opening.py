@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
-from asterism.core.randomness.random_streams import stream
-from asterism.data.given.kind import Shaping
-from asterism.data.given.reading import Arrays, GivenInputs, read_inputs
+from asterism.core.random_streams import stream
+from asterism.data.given import Arrays, GivenInputs, read_inputs
+from asterism.data.kinds import Shaping
 from asterism.dflare.comparisons import Comparison, build_comparison, unanswered_inputs
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import Domain, build_domain

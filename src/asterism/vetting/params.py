@@ -10,8 +10,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from asterism.core.files.user_files import NO_FILE, File
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.parameters.validation import Label
 from asterism.dflare.domains import accept_bound, build_domain
 from asterism.dflare.params import BoundParams, ComparisonParams, DomainParams, SearchParams
 from asterism.models.tensor_models.feeding import FeedingParams

@@ -12,7 +12,7 @@ import torch
 from torch import fx, nn
 
 from asterism.localisation.tensor_errors import RunningSums, TensorError
-from asterism.models.runtimes.runtime import as_array
+from asterism.models.formats import as_array
 from asterism.models.signatures.torch import modules_of, operator_of
 from asterism.vetting.float_weights import (
     BY_CHANNEL,

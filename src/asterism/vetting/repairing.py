@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, replacing, write_table
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import (
@@ -27,8 +27,14 @@ from asterism.vetting.judging import RepairTask
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import Vetted
 from asterism.vetting.params import REPAIRED
-from asterism.vetting.repair_figures import BlamedPart, RepairFigures, write_localisation
-from asterism.vetting.speed import Speed, speed_of, write_speeds
+from asterism.vetting.repair_figures import (
+    BlamedPart,
+    RepairFigures,
+    Speed,
+    speed_of,
+    write_localisation,
+    write_speeds,
+)
 
 #: Nodes of the ranking that are written down.
 _RANKED = 50

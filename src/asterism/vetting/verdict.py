@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.statistics import Share, share_of
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.statistics import Share, share_of
 from asterism.vetting.symptoms import Symptom
 
 Word = Literal["ship", "ship with the repair", "do not ship", "not enough inputs to say"]

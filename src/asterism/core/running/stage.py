@@ -23,8 +23,7 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.plain_files import open_log
 from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
-from asterism.core.messages.errors import UserError
-from asterism.core.messages.extras import missing_extra
+from asterism.core.messages.errors import UserError, missing_extra
 from asterism.core.messages.terminal import escape_streams, say
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown

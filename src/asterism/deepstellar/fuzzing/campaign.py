@@ -21,21 +21,21 @@ from threadpoolctl import threadpool_limits
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, prefix_errors
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
-from asterism.deepstellar.campaigns.population import (
+from asterism.deepstellar.criteria import build_trace_criteria
+from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, TraceVisits, count_visits
+from asterism.deepstellar.fuzzing.mutants import Lineages, MutantMaker
+from asterism.deepstellar.fuzzing.population import (
     GROWING,
     FailingMutants,
     FirstVisits,
     Population,
     SeedQueue,
 )
-from asterism.deepstellar.campaigns.seeds import SeedInputs
-from asterism.deepstellar.coverage.criteria import build_trace_criteria
-from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, TraceVisits, count_visits
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.params import FuzzParams
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.deepstellar.selections import build_selection
 from asterism.models.recurrent import RecurrentModel
 

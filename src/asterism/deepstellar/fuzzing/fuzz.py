@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
-from asterism.deepstellar.campaigns.population import (
+from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign, unguided_mutants
+from asterism.deepstellar.fuzzing.population import (
     FailingMutants,
     FirstVisits,
     GrowingTable,
     Population,
     SeedQueue,
 )
-from asterism.deepstellar.campaigns.seeds import SeedInputs
-from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign, unguided_mutants
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.params import FuzzParams
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.models.recurrent import RecurrentModel
 
 log = get_logger(__name__)

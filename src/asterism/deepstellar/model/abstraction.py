@@ -16,7 +16,7 @@ from asterism.core.files.artifacts import read_arrays, write_arrays
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings import machine
-from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams
 
 #: How far the grid is shifted down, relative to a component's range: intervals are half-open, so
 #: the smallest profiled value belongs to cell 0 and the largest to cell m, and they stay there

@@ -19,7 +19,7 @@ from asterism.dflare.comparisons import (
     indecision,
     replace_nonfinite,
 )
-from asterism.models.keras_models.probabilities import softmax
+from asterism.models.images_and_scores import softmax
 
 _NO_OPTIONS = NoOptions()
 

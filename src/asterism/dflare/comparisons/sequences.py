@@ -20,7 +20,7 @@ from asterism.dflare.comparisons import (
     frames_of,
     indecision,
 )
-from asterism.models.keras_models.probabilities import softmax
+from asterism.models.images_and_scores import softmax
 
 
 class SequenceOptions(ParameterSection):

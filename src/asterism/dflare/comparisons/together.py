@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.validation import Label
 from asterism.dflare.comparisons import (
     COMPARISONS,
     Comparison,

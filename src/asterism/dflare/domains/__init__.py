@@ -18,8 +18,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import NoOptions, options_of
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry, unknown
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.params import BoundParams, DomainParams
-from asterism.search.batched_random_streams import BatchedStreams
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]

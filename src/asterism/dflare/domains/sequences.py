@@ -13,8 +13,8 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import DOMAINS, Distances, Domain, Items, Measure, Rows, require_form
-from asterism.search.batched_random_streams import BatchedStreams
 from asterism.text import Alphabet, build_text_mutators
 from asterism.text.edit_distance import Edit, apply_edits, edit_distances, edit_script
 

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import (
     DOMAINS,
     Distances,
@@ -21,7 +22,6 @@ from asterism.dflare.domains import (
     require_form,
 )
 from asterism.dflare.domains.floats import FloatDomain
-from asterism.search.batched_random_streams import BatchedStreams
 from asterism.sound import build_sound_mutators
 
 #: Segments of a second: what changes and is reverted as a whole.

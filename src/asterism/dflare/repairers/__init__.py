@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asterism.core.parameters.construction import options_by_name
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 Probabilities = NDArray[np.float32]
 Labels = NDArray[np.int64]

@@ -15,7 +15,7 @@ from asterism.dflare.repairers import (
     add_logarithms,
     logarithms,
 )
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 _ITERATIONS = 200
 

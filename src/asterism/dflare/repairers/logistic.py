@@ -17,7 +17,7 @@ from asterism.dflare.repairers import (
     add_logarithms,
     logarithms,
 )
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression

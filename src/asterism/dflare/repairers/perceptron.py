@@ -16,7 +16,7 @@ from asterism.dflare.repairers import (
     Probabilities,
     ScikitLearnRepairer,
 )
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 
 @REPAIRERS.register("perceptron")

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.lockstep import LockstepSearch, SearchTask
-from asterism.dflare.pair import PairedOutputs
-from asterism.dflare.proposals import Proposal
+from asterism.dflare.pair import PairedOutputs, Proposal
 from asterism.dflare.searches import SEARCHES
 
 Rows = NDArray[np.int64]

@@ -9,8 +9,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.search.batched_random_streams import BatchedStreams
-from asterism.search.metropolis import GivenDraws, MetropolisHastings, Selector, Uniform
+from asterism.core.metropolis import GivenDraws, MetropolisHastings, Selector, Uniform
+from asterism.core.random_streams import BatchedStreams
 
 Rows = NDArray[np.int64]
 

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 import asterism
-from asterism.core.files.own_folders import own_folder, require_own
+from asterism.core.files.folders import own_folder, require_own
 from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError, naming
 from asterism.core.settings import machine

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.comparing.cases import ComparisonCase
 from asterism.differential.comparing.judging import all_values, judge_of_file, run_subject
-from asterism.differential.comparing.naming import title_of
+from asterism.differential.comparing.libraries import title_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.params import JudgeParams
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
+from asterism.differential.report.model_text import onnx_reference, onnx_text
 from asterism.differential.report.numbers import Array
-from asterism.differential.report.onnx_text import onnx_reference, onnx_text
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 
 
 @dataclass(frozen=True)

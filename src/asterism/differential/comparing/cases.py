@@ -25,8 +25,8 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
     Finding,
 )
-from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.subjects.model_files import ModelFile
+from asterism.differential.params import JudgeParams
+from asterism.differential.subjects import ModelFile
 
 #: What an upgrade can do to a model, the worst first. The page says what each word means.
 CHANGES = (

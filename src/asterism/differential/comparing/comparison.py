@@ -12,13 +12,12 @@ from asterism.core.messages.escaping import printable
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.differential.comparing.blaming import ModelPart
 from asterism.differential.comparing.cases import ComparisonCase
-from asterism.differential.comparing.naming import title_of
-from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.comparing.libraries import title_of
 from asterism.differential.oracle.finding import BEYOND_TYPE, INVALID_INPUTS, UNRESOLVED
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import ExecuteParams, JudgeParams
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.texts import templates
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 from asterism.differential.subjects.reading import NotCompared, read_inputs
 
 

@@ -17,9 +17,9 @@ from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.oracle.judge import Judge, failure
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import MASK_DIFFERS, ReferenceOutputs
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.params import JudgeParams
+from asterism.differential.subjects import Arrays, ModelFile
 
 #: The largest number of half precision.
 _LARGEST = float(np.finfo(np.float16).max)

@@ -28,10 +28,10 @@ from asterism.differential.engine.inputs import (
     special_inputs,
 )
 from asterism.differential.engine.outside import is_outside_wanted, outside_of
-from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.params import ExecuteParams
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.tensors import Config
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.differential.adapters.fixed_draws import NOT_FIXED
 from asterism.differential.adapters.questions import (
     FORMS,
@@ -20,9 +20,9 @@ from asterism.differential.adapters.questions import (
     WEIGHT_GRADIENT,
     has_form,
 )
-from asterism.differential.engine.params import InputDistribution
+from asterism.differential.params import InputDistribution
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
 BATCH = 2

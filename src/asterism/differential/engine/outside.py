@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.memo.universe.layers import LayerSpec, universe
 from asterism.memo.universe.parameters import is_whole
-from asterism.memo.universe.spec import LayerSpec, universe
 from asterism.memo.universe.tensors import Config, InvalidLayerError, Tensor
 
 #: What a shape rule may raise for a configuration that it does not expect.

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.differential.adapters.backend_names import is_backend
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 
 #: The folders of a record.
 FOLDERS = ("outcomes", "outputs")

@@ -17,7 +17,7 @@ from asterism.differential.adapters.backend_names import is_backend, product_of
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.engine.inputs import DISTRIBUTIONS
-from asterism.differential.engine.outcomes import STAGES
+from asterism.differential.engine.tasks import STAGES
 from asterism.differential.oracle.standard import DIFFERENCES
 
 #: The library to blame for generated models that Keras rejects.

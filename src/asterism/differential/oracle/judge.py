@@ -19,8 +19,7 @@ from asterism.differential.adapters.backend_names import (
     under_test,
 )
 from asterism.differential.adapters.library import CONVERTERS
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     ERROR,
     INVALID_INPUTS,
@@ -34,8 +33,8 @@ from asterism.differential.oracle.finding import (
     WRONG_BUFFERS,
     Finding,
 )
-from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs, tolerance_for
+from asterism.differential.params import Tolerance
 from asterism.differential.reference.runs import ReferenceRuns
 
 #: What one of eight bits is off, relative to its tensor's range.

@@ -13,9 +13,8 @@ from dataclasses import replace
 from asterism.differential.adapters.backend_names import REFERENCES, library_of, under_test
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.messages import is_internal
-from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.outside import InvalidConfiguration
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     KERAS,
@@ -24,7 +23,7 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.oracle.judge import Judge, failure, products_of
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams
 from asterism.memo.graphs.graph import Graph
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.backend_names import INDEPENDENT, REFERENCES, precision_of
-from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
+from asterism.differential.params import Tolerance
 from asterism.differential.reference.runs import PROBED, STEP, ReferenceRuns
 from asterism.memo.universe.tensors import EPSILON
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.universe.tensors import EPSILON
 
 #: Kinds of inputs that are probed.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
 
-from asterism.core.files.own_folders import own_temporary_folder
+from asterism.core.files.folders import own_temporary_folder
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.differential.adapters import torchvision

@@ -158,7 +158,7 @@ def onnx_program(
 
     Args:
         runner: the runtime.
-        text: the model, see :func:`asterism.differential.report.onnx_text.onnx_text`.
+        text: the model, see :func:`asterism.differential.report.model_text.onnx_text`.
         distribution: the kind of its inputs.
         inputs: the batch.
     """

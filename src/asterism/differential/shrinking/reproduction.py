@@ -16,7 +16,7 @@ from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.oracle.oracle import judge, judge_of
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams
 from asterism.memo.graphs.graph import INPUT, Graph
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from asterism.differential.oracle.finding import Finding
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.universe.spec import universe
+from asterism.memo.graphs.store import graph_from_json
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import Config
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.subjects.model_files import (
+from asterism.differential.subjects import (
     SUBJECTS,
     Arrays,
     FileNode,

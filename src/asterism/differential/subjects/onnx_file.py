@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.reference.quantised_operators import quantises
-from asterism.differential.subjects.model_files import (
+from asterism.differential.subjects import (
     INTEGER_BOUND,
     SUBJECTS,
     Arrays,
@@ -23,7 +23,7 @@ from asterism.differential.subjects.model_files import (
 from asterism.differential.subjects.onnx_inputs import specs_of
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import read_renamed_onnx
-from asterism.models.onnx_graphs.node_order import inputs_of, put_in_order
+from asterism.models.onnx_graphs import inputs_of, put_in_order
 
 if TYPE_CHECKING:
     import onnx

@@ -10,9 +10,9 @@ import numpy as np
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.engine.inputs import BATCH
-from asterism.differential.subjects.model_files import InputSpec, fitting_shape, usual_bound
+from asterism.differential.subjects import InputSpec, fitting_shape, usual_bound
 from asterism.models.foreign.names import Names
-from asterism.models.onnx_graphs.node_order import subgraphs
+from asterism.models.onnx_graphs import subgraphs
 
 if TYPE_CHECKING:
     import onnx

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.differential.subjects.onnx_file import Subject, subject_of
 

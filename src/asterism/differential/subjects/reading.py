@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError, telling_line
-from asterism.differential.subjects.model_files import SUBJECTS, ModelFile, Reader
+from asterism.differential.subjects import SUBJECTS, ModelFile, Reader
 
 
 def read_subjects(

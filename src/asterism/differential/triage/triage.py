@@ -15,14 +15,13 @@ from asterism.differential.adapters.backend_names import converter_of, library_o
 from asterism.differential.engine.execution import open_worker_pool
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import KERAS, Finding, signature
-from asterism.differential.report.known_issues import read_known_issues
-from asterism.differential.report.writing import Reporter, write_reports
+from asterism.differential.params import TriageParams, TriageSettings
+from asterism.differential.report.writing import Reporter, read_known_issues, write_reports
 from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.shrinking.reproduction import Reproduction, ablate, first_diverging
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.differential.triage.groups import group_findings, unique_outside
-from asterism.differential.triage.params import TriageParams, TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import layer_name

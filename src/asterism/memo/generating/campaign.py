@@ -25,8 +25,8 @@ from asterism.memo.graphs.coverage import (
     of_the_paper,
 )
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.universe.spec import universe
+from asterism.memo.graphs.store import graph_from_json
+from asterism.memo.universe.layers import universe
 
 #: The cost of any model beside that of its layers, in units of one plain layer (measured, see
 #: ``docs/measurements/libraries.md``).

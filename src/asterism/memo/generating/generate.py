@@ -22,7 +22,7 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
 from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import STRATEGIES, ExtraReward, run_campaign
+from asterism.memo.generating.strategies import STRATEGIES, ExtraReward, run_campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
 

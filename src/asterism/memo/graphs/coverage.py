@@ -23,7 +23,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from asterism.memo.graphs.graph import INPUT, Graph
-from asterism.memo.universe.spec import LayerSpec, universe
+from asterism.memo.universe.layers import LayerSpec, universe
 from asterism.memo.universe.tensors import INTEGER
 
 PAPER_TYPES = 61

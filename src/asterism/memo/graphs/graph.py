@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import EPSILON, Config, InvalidLayerError, Tensor
 
 INPUT = "InputLayer"
@@ -197,7 +197,7 @@ class Graph:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value that :func:`~asterism.memo.graphs.graph_json.graph_from_json` reads."""
+        """A JSON value that :func:`~asterism.memo.graphs.store.graph_from_json` reads."""
         return {
             "nodes": [
                 {

@@ -11,8 +11,8 @@ import inspect
 from typing import Any
 
 from asterism.memo.universe.keras_options import OF_WEIGHTS
+from asterism.memo.universe.layers import LayerSpec, universe
 from asterism.memo.universe.parameters import Choice, Parameter
-from asterism.memo.universe.spec import LayerSpec, universe
 from asterism.memo.universe.tensors import FLOATS, Config, require
 
 #: Keras 2's hard sigmoid, which no library has today, becomes today's.

@@ -13,7 +13,7 @@ from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, output_of
 from asterism.memo.graphs.input_sizes import InputSizes, Shapes
 from asterism.memo.graphs.keras_config import declared_config
 from asterism.memo.graphs.weights import Arrays, named_arrays_of
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, Config, InvalidLayerError, Tensor
 
 if TYPE_CHECKING:

@@ -29,10 +29,19 @@ from asterism.core.files.limits import (
     require_size,
 )
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.foreign.keras import holds_code, require_plain_config
-from asterism.models.keras_models.first_reading import WEIGHTS, require_end
-from asterism.models.keras_models.keras_2 import register_activations, to_keras_3
-from asterism.models.keras_models.limits import require_plain, require_small_outputs, weights_within
+from asterism.models.keras_models.configurations import (
+    holds_code,
+    register_activations,
+    require_plain_config,
+    to_keras_3,
+)
+from asterism.models.keras_models.limits import (
+    WEIGHTS,
+    require_end,
+    require_plain,
+    require_small_outputs,
+    weights_within,
+)
 
 if TYPE_CHECKING:
     import keras

@@ -15,8 +15,8 @@ from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.registry import closest
 from asterism.models.foreign.names import Names
 from asterism.models.foreign.onnx_files import read_renamed_onnx
+from asterism.models.formats.onnx import open_session
 from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
-from asterism.models.runtimes.formats.onnx import open_session
 from asterism.models.signatures.onnx import is_recurrent
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from asterism.memo.generating.operator import (
+from asterism.memo.generating.operators import (
     Context,
     draw_config,
     operator,
@@ -13,7 +13,7 @@ from asterism.memo.generating.operator import (
 )
 from asterism.memo.generating.shape_adapters import adapt_to_shape, reshape_to_rank
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, Config
 
 

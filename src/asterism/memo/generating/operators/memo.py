@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from asterism.memo.generating.operator import (
+from asterism.memo.generating.operators import (
     Context,
     add_layer,
     change_parameters,
@@ -19,8 +19,8 @@ from asterism.memo.generating.operator import (
 )
 from asterism.memo.generating.shape_adapters import adapt_to_shape, reshape_to_rank
 from asterism.memo.graphs.graph import INPUT, SPECIAL, Graph, input_node
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.parameters import Number, Parameter, ShapeDependentParameter, Sizes
-from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
 _RESHAPING = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from asterism.memo.generating.operator import (
+from asterism.memo.generating.operators import (
     Context,
     change_parameters,
     choose_edge,
@@ -19,7 +19,7 @@ from asterism.memo.generating.operator import (
     weight_mutation,
 )
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import require
 
 #: What LEMON adds: layers that keep the shape of their input.

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from asterism.core.metropolis import MetropolisHastings, Selector, Uniform
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.operator import OPERATORS, Context
+from asterism.memo.generating.operators import OPERATORS, Context
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import STRATEGIES, Strategy, draw_mutant
+from asterism.memo.generating.strategies import STRATEGIES, Strategy, draw_mutant
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.search.metropolis import MetropolisHastings, Selector, Uniform
+from asterism.memo.graphs.store import graph_from_json
 
 #: Layers that one operator of the paper adds or changes at most.
 PUBLISHED_LAYERS = 5

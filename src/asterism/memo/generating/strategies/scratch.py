@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.operator import Context, add_layer
+from asterism.memo.generating.operators import Context, add_layer
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import STRATEGIES, Strategy, within_limits
+from asterism.memo.generating.strategies import STRATEGIES, Strategy, within_limits
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph, input_node
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 
 

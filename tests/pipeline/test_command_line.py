@@ -28,8 +28,7 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.core.resuming import state as saved_state
-from asterism.dvc_hydra import repository
+from asterism.dvc_hydra import repository, saved_state
 from asterism.findings.calls.campaign import CALLS, mark_of, read_outcomes
 from asterism.findings.calls.table import calls_of
 from asterism.models.tensor_models import trial

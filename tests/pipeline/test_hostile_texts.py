@@ -13,7 +13,7 @@ from asterism.asking import lanes
 from asterism.cli import commands, projects
 from asterism.cli import judging as judging_command
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import state as saved
+from asterism.dvc_hydra import saved_state as saved
 from asterism.dvc_hydra.cache_files import warn as warn_of_cache
 from asterism.models.tensor_models import trial
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step

@@ -16,13 +16,14 @@ from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record, write_record
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.state import Run, clean_run, remove_unneeded_state, saved_runs
+from asterism.core.resuming.state import Run
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from asterism.deepstellar.campaigns.population import Population
 from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.cache_files import fault_in_list
 from asterism.dvc_hydra.lockfile import dump_as_dvc, read_locked_stage, stage_names
+from asterism.dvc_hydra.saved_state import clean_run, remove_unneeded_state, saved_runs
 from asterism.report.base.pictures import svg_file
 from asterism.sweep.app import read_records
 from asterism.sweep.executors import Shards

@@ -634,5 +634,3 @@ def test_the_path_is_printed_and_the_browser_asked(root, monkeypatch):
     page = put(root, "report/index.html")
     ended = run("open")
     assert ended.output == f"page: {page}\n" and opened == [page.as_uri()]
-    ended = run("open", "report", "--print")
-    assert ended.output == f"page: {page}\n" and len(opened) == 1

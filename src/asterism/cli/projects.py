@@ -89,9 +89,6 @@ def open_page(
             autocompletion=page_names,
         ),
     ] = "report",
-    print_only: Annotated[
-        bool, typer.Option("--print", help="Only print the page's path.")
-    ] = False,
 ) -> None:
     """Open a page in the browser: the report, a vetted pair or a sweep; and print its path.
 
@@ -99,7 +96,7 @@ def open_page(
     """
     require_own_root()
     place = find_page(Path.cwd(), page)
-    show_page(place, show=not print_only)
+    show_page(place, show=True)
 
 
 def find_page(project: Path, name: str) -> Path:

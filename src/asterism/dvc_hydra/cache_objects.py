@@ -122,7 +122,7 @@ class CacheObjects:
             objects = (digest, *members_of(self._folder, digest).values())
             if all(map(self._is_known, objects)) or self._is_copied(path, digest):
                 continue
-            _remove(path)
+            remove_output(path)
             raise UserError(
                 f"{os.path.relpath(path)} is removed, since its object in the cache was replaced "
                 "while it was being taken: run the same command again"
@@ -232,7 +232,8 @@ def _remembered(memory: Path) -> dict[str, str]:
     return {}
 
 
-def _remove(path: Path) -> None:
+def remove_output(path: Path) -> None:
+    """Remove a file, a link or a folder, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -278,7 +278,7 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
     """``asterism sweep``; the process's exit status.
 
     Raises:
-        UserError: see :func:`prepare` and :func:`run`.
+        UserError: see :func:`prepare_sweep` and :func:`run_sweep`.
     """
     project = Path.cwd()
     spelled = with_slashes(project / "conf", request.overrides)

@@ -73,9 +73,6 @@ PAGES: dict[str, tuple[tuple[str, ...], str]] = {
     "manual": (("build/manual/index.html",), "make docs"),
 }
 
-#: A stage's name in ``dvc.yaml``, which is indented by two.
-_STAGE = re.compile(r"^  (\w+):$", re.MULTILINE)
-
 #: A name that stands for itself in a shell, and is no option.
 _WORD = re.compile(r"[\w.@][\w./@+-]*")
 
@@ -130,12 +127,12 @@ def _of_sweep(project: Path, name: str) -> Path:
 
 def stage_names(incomplete: str) -> list[str]:
     """Stages that begin so; those of several variants with each that has run."""
+    from asterism.core.resuming.work_units import declared_stages
     from asterism.dvc_hydra.lockfile import stage_names as names_in_lock
 
     try:
-        declared = _STAGE.findall(Path("dvc.yaml").read_text(encoding="utf-8"))
-        known = [*declared, *names_in_lock(Path())]
-    except (OSError, UserError):
+        known = [*declared_stages(), *names_in_lock(Path())]
+    except UserError:
         return []
     return _beginning(known, incomplete)
 

@@ -124,6 +124,10 @@ class _Made:
 
 
 def _key(stage: Stage, made: _Made, upstream: list[str], hashes: Hashes) -> str:
+    """The key of a stage, from those of the stages whose outputs it reads.
+
+    DVC's own, see :func:`.key_of`, is known only once these outputs are there.
+    """
     facts = {
         "command": stage.command or None,
         "outputs": sorted(stage.outs),

@@ -30,7 +30,7 @@ from asterism.sweep.executors import Shards
 from asterism.sweep.point import read_point
 from asterism.sweep.resources import read_table
 from asterism.sweep.table import write_outcome, write_overview
-from asterism.sweep.worker import RESULT, SWEEP, Sweep, read_result
+from asterism.sweep.worker import RESULT, SWEEP, Sweep, SweepRequest, read_result
 from places import ROOT
 from readers.examples import Places
 from readers.of_results import population
@@ -95,7 +95,7 @@ def lock_files(place: Places) -> None:
 
 
 def read_sweep(path: Path) -> object:
-    sweep = Sweep("one", path, "HEAD", path / "cache", (), 1, Shards())
+    sweep = Sweep("one", path, "HEAD", path / "cache", SweepRequest(), Shards())
     point = read_point(sweep, 0)
     table = write_outcome(sweep.folder, read_records(sweep, [point]), sweep.name)
     write_overview(sweep.folder.parent)
@@ -131,8 +131,8 @@ def read_orders(path: Path) -> object:
 
 
 def orders_files(place: Places) -> None:
-    root = Path("/project")
-    sweep = Sweep("one", root, "HEAD", root / ".dvc/cache", ("fuzz",), 2, Shards())
+    root, request = Path("/project"), SweepRequest(targets=("fuzz",), jobs=2)
+    sweep = Sweep("one", root, "HEAD", root / ".dvc/cache", request, Shards())
     write_record(place(0) / SWEEP, sweep)
     (place(0) / RESULT).write_text(json.dumps(_OUTCOME | {"ran": []}))
 

@@ -86,7 +86,8 @@ def sweep(
     ] = False,
 ) -> None:
     """Run the pipeline at each point of a sweep; hydra/launcher=joblib runs them in parallel."""
-    from asterism.sweep.app import SweepRequest, sweep_command
+    from asterism.sweep.app import sweep_command
+    from asterism.sweep.worker import SweepRequest
 
     require_root("dvc.yaml")
     _tell_of_changed_parameters("no point reads it, each composes its own of conf/")

@@ -109,7 +109,7 @@ def group_points(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, A
 
 
 def launch_points(sweep: Sweep, grouped: Sequence[Group]) -> str:
-    """Run all points; each group is a multirun of Hydra's, side by side.
+    """Run all points; each group is one multirun of Hydra's, and the groups run side by side.
 
     Args:
         sweep: the sweep.

@@ -85,7 +85,7 @@ def write_points(sweep: Sweep, points: Sequence[Point]) -> None:
 
 
 def read_point(sweep: Sweep, number: int) -> Point:
-    """One of those that :func:`write_points` has left."""
+    """Read a point that :func:`write_points` has left."""
     return read_record(Point, sweep.point_file(number))
 
 
@@ -202,7 +202,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _keep(here: Path, folder: Path, kept: Sequence[str]) -> None:
-    """What stays of a point's workspace: its logs, report, vetted pair, and what is to be kept."""
+    """Copy what is kept of a point's workspace: logs, report, vetted pair, and files as asked."""
     remove_tree(folder / KEPT)
     found = (path for pattern in kept for path in sorted(here.glob(pattern)))
     for path in filter(Path.is_file, found):

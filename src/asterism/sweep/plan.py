@@ -25,7 +25,8 @@ class PlannedStage:
     Attributes:
         stage: what ``dvc.yaml`` says of it.
         upstream: names of those whose outputs it reads.
-        key: hash of all that its result depends on, known before anything has run.
+        key: hash of all that its result depends on. Unlike DVC's, see :func:`.key_of`, it is known
+            before anything has run: keys of stages stand for what these will write.
     """
 
     stage: Stage
@@ -124,10 +125,6 @@ class _Made:
 
 
 def _key(stage: Stage, made: _Made, upstream: list[str], hashes: Hashes) -> str:
-    """The key of a stage, from those of the stages whose outputs it reads.
-
-    DVC's own, see :func:`.key_of`, is known only once these outputs are there.
-    """
     facts = {
         "command": stage.command or None,
         "outputs": sorted(stage.outs),

@@ -252,7 +252,11 @@ def outputs_of(name: str, variant: str | None = None) -> list[Path]:
 
 
 def _key(label: str, name: str, facts: Any, inputs: Iterable[Path]) -> str:
-    """Hash of facts, inputs, the versions of all libraries and the stage's code."""
+    """Hash of facts, inputs, the stage's code, and the versions of all libraries.
+
+    DVC's key of a stage leaves these versions out, so that a result outlives an upgrade; its
+    unfinished units must not.
+    """
     code = [Path(p) for p in _definition(name)["deps"] if p.startswith(("src/", "stages/"))]
     return dependency_key(label, facts, [*inputs, *code, LOCK])
 
@@ -278,8 +282,6 @@ def _definition(name: str) -> dict[str, Any]:
 
 def dependency_key(stage: str, params: Any, paths: Iterable[Path]) -> str:
     """Hash of all that a stage's result depends on.
-
-    DVC's own key of a stage leaves out the versions of libraries.
 
     Args:
         stage: the stage's name and variant.

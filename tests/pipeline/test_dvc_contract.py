@@ -404,7 +404,7 @@ class TestHydra:
 
 
 def test_lists_of_files_are_json_with_paths_and_hashes(root):
-    """Which :mod:`asterism.core.resuming.commits` and the rules for lists read without DVC."""
+    """Which :func:`~asterism.dvc_hydra.cache_objects.members_of` reads without DVC."""
     listed = [json.loads(p.read_text()) for p in (root / ".dvc/cache/files/md5").glob("*/*.dir")]
     (item,) = next(one for one in listed if len(one) == 1)
     assert Path(item["relpath"]).name == "ä"

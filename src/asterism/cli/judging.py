@@ -60,9 +60,10 @@ def judge_tests(
     from asterism.asking.lanes import JudgeRequest, settle_judging
     from asterism.models.tensor_models.trial import require_runs
     from asterism.project import conf_of, place_of_project
-    from asterism.sweep.app import SweepRequest, sweep_command
+    from asterism.sweep.app import sweep_command
     from asterism.sweep.point import KEPT
     from asterism.sweep.points import fitting_name
+    from asterism.sweep.worker import SweepRequest
 
     if as_json and dry_run:
         raise UserError("--json prints the answers, and --dry-run has none: give one of them")

@@ -73,9 +73,6 @@ PAGES: dict[str, tuple[tuple[str, ...], str]] = {
     "manual": (("build/manual/index.html",), "make docs"),
 }
 
-#: A stage's name in ``dvc.yaml``, which is indented by two.
-_STAGE = re.compile(r"^  (\w+):$", re.MULTILINE)
-
 #: A name that stands for itself in a shell, and is no option.
 _WORD = re.compile(r"[\w.@][\w./@+-]*")
 
@@ -89,9 +86,6 @@ def open_page(
             autocompletion=page_names,
         ),
     ] = "report",
-    print_only: Annotated[
-        bool, typer.Option("--print", help="Only print the page's path.")
-    ] = False,
 ) -> None:
     """Open a page in the browser: the report, a vetted pair or a sweep; and print its path.
 
@@ -99,7 +93,7 @@ def open_page(
     """
     require_own_root()
     place = find_page(Path.cwd(), page)
-    show_page(place, show=not print_only)
+    show_page(place, show=True)
 
 
 def find_page(project: Path, name: str) -> Path:
@@ -133,12 +127,12 @@ def _of_sweep(project: Path, name: str) -> Path:
 
 def stage_names(incomplete: str) -> list[str]:
     """Stages that begin so; those of several variants with each that has run."""
+    from asterism.core.resuming.work_units import declared_stages
     from asterism.dvc_hydra.lockfile import stage_names as names_in_lock
 
     try:
-        declared = _STAGE.findall(Path("dvc.yaml").read_text(encoding="utf-8"))
-        known = [*declared, *names_in_lock(Path())]
-    except (OSError, UserError):
+        known = [*declared_stages(), *names_in_lock(Path())]
+    except UserError:
         return []
     return _beginning(known, incomplete)
 

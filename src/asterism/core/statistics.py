@@ -12,13 +12,13 @@ Floats = NDArray[np.float64]
 
 
 def exact_interval(count: int, total: int, confidence: float) -> tuple[float, float]:
-    """Both ends of a share's interval: in repeated samples it holds the truth that often or more.
+    """The Clopper-Pearson interval of a proportion; its coverage is at least ``confidence``.
 
     Clopper and Pearson, Biometrika 26 (1934).
 
     Args:
-        count: of the total, those that count.
-        total: in all; of none the interval is all of [0, 1].
+        count: successes.
+        total: trials; of none the interval is all of [0, 1].
         confidence: of both sides together, 0.95 for instance.
     """
     # Imported here, and not the tests of scipy.stats, because that takes half a second.
@@ -62,7 +62,7 @@ class Share:
 
 @lru_cache(100_000)  # the ends of an interval take a millisecond
 def share_of(count: int, total: int, confidence: float) -> Share:
-    """A share with its exact interval: in repeated samples it holds the truth that often or more.
+    """A share with its Clopper-Pearson interval; see :func:`exact_interval`.
 
     Args:
         count: inputs that count.

@@ -74,7 +74,7 @@ def dvc(root: Path, *words: str, afresh: bool = False) -> int:
 
 
 def dvc_quietly(root: Path, *words: str) -> None:
-    """The same, of a command that is a step of another; nothing is written to the terminal.
+    """Run a DVC command silently; it is a step of a command of this project's.
 
     Raises:
         UserError: it failed; with what DVC says.

@@ -31,7 +31,8 @@ from asterism.reproduction.records import (
     write_run,
 )
 from asterism.reproduction.tables import PAPERS, fill_table
-from asterism.sweep.app import SweepRequest, sweep_command
+from asterism.sweep.app import sweep_command
+from asterism.sweep.worker import SweepRequest
 
 Say = Callable[[str], None]
 

@@ -1,8 +1,6 @@
 """Folders, and who may write to them.
 
-Folders that others may have written to are looked through and removed without following links. To
-remove one, the standard library takes a call and an open file for each level. So a folder of
-thousands of levels, which whoever may write can make, would end the process that removes it.
+Folders that others may have written to are looked through and removed without following links.
 
 Folders of files that are executed are this user's own: only this user and root may write to them,
 as for ssh's keys. Saved state, caches and results may lie where others write, since they are data.
@@ -12,8 +10,8 @@ What is executed, imported or unpickled lies here instead, and is looked at befo
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -25,8 +23,6 @@ from asterism.core.settings import machine
 
 #: Files and folders, and folders in one another, more of which are a mistake or an attack.
 _MOST, _DEEPEST = 2_000_000, 60
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def lies_in(folder: Path, path: Path) -> bool:
@@ -78,50 +74,18 @@ def files_in(folder: Path, below: bool = True) -> list[Path]:
 
 
 def remove_tree(folder: Path | str, parent: int | None = None) -> None:
-    """Remove a folder and all below it, as far as permissions allow; nothing else is touched.
+    """Remove a folder and all below it, as far as permissions allow, and follow no links.
+
+    Before Python 3.13, a folder of about a thousand levels is too deep for that, and stays.
 
     Args:
-        folder: where it is.
+        folder: where it is; what is no folder stays.
         parent: descriptor of the folder that ``folder`` is relative to; None for the current one.
     """
-    with suppress(OSError):  # it is not there, or no folder
-        top = os.open(folder, _FOLDER, dir_fd=parent)
-        try:
-            _empty(top)
-        finally:
-            os.close(top)
-        os.rmdir(folder, dir_fd=parent)
-
-
-def _empty(top: int) -> None:
-    """Remove what a folder holds. Folders in its folders are moved up first, so none lies deep."""
-    waiting, moved, token = _without_files(top), 0, secrets.token_hex(8)
-    while waiting:
-        name = waiting.pop()
-        with suppress(OSError):
-            folder = os.open(name, _FOLDER, dir_fd=top)
-            try:
-                for below in _without_files(folder):
-                    with suppress(OSError):
-                        moved += 1
-                        os.rename(below, f"{token}-{moved}", src_dir_fd=folder, dst_dir_fd=top)
-                        waiting.append(f"{token}-{moved}")
-            finally:
-                os.close(folder)
-            os.rmdir(name, dir_fd=top)
-
-
-def _without_files(folder: int) -> list[str]:
-    """The folders in a folder, all else in which is removed."""
-    folders = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.name)
-            else:
-                with suppress(OSError):
-                    os.unlink(entry.name, dir_fd=folder)
-    return folders
+    with suppress(OSError, RecursionError):
+        status = os.stat(folder, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):  # a pipe would be waited for
+            shutil.rmtree(folder, ignore_errors=True, dir_fd=parent)
 
 
 #: Links on the way to a folder, more of which are a circle.

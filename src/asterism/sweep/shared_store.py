@@ -1,4 +1,4 @@
-"""Parts of a long stage on machines that see neither the workspace nor its state: by a store.
+"""A store through which machines without a common file system work on parts of a long stage.
 
 A store is a folder or another address that fsspec knows, which all these machines reach. In it are
 the workspace, packed once, and what parts save: finished units and checkpoints, packed as soon as
@@ -24,7 +24,7 @@ _WORKSPACE = "workspace.tar"
 
 
 class Store:
-    """A place for one run of a stage.
+    """The files in a store that belong to one run of a stage.
 
     Args:
         url: of its folder, ``s3://bucket/folder`` or a path.

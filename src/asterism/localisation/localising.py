@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asterism.localisation.matching import constant_value
-from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode
+from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Array, side_by_side
 from asterism.localisation.tensor_errors import TensorError, own_noise, tensor_errors
 from asterism.localisation.trials import (
@@ -54,22 +54,31 @@ class Budget:
 
 @dataclass(frozen=True)
 class RankedNode:
-    """A quantised node and what it is to blame for.
+    """A quantised node, or a module of PyTorch, and what it is to blame for.
 
     Attributes:
-        index: in ``pair.nodes``.
-        node: the quantised node.
+        index: of the node in ``pair.nodes``, or of the module among those that can be exchanged.
+        node: its name.
+        operator: its type.
         explained: share of the deviation that is gone with this node alone in float; negative
             where there is more then. None where the budget allowed no trial.
         error_explained: the same of the outputs' squared error.
-        own: relative error of its output, where it takes the original's tensors.
+        own_error: relative error of its output, where it takes the original's tensors.
     """
 
     index: int
-    node: QuantisedNode
+    node: str
+    operator: str
     explained: float | None
     error_explained: float | None
-    own: float
+    own_error: float
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Order of the ranking: deviation explained, then error explained, then own error."""
+        if self.explained is None or self.error_explained is None:
+            return (1.0, 0.0, 0.0, -self.own_error, self.index)
+        return (0.0, -self.explained, -self.error_explained, -self.own_error, self.index)
 
 
 @dataclass(frozen=True)
@@ -130,7 +139,7 @@ class BlamedNodes:
         ranking = [
             _ranked(pair, few.base, i, singles.trials.get(i), noise[i]) for i in range(count)
         ]
-        self.ranking: list[RankedNode] = sorted(ranking, key=_blame)
+        self.ranking: list[RankedNode] = sorted(ranking, key=lambda ranked: ranked.rank)
         self._greedy = _Greedy(runner, few, singles, noise)
 
     def grown(self, enough: float, most: int | None = None) -> Localisation:
@@ -229,17 +238,11 @@ class _Halving:
 def _ranked(
     pair: MatchedPair, base: Trial, index: int, trial: Trial | None, noise: float
 ) -> RankedNode:
+    node = pair.nodes[index]
     if trial is None:
-        return RankedNode(index, pair.nodes[index], None, None, noise)
+        return RankedNode(index, node.name, node.operator, None, None, noise)
     explained = 1 - trial.deviation / base.deviation if base.deviation else 0.0
-    return RankedNode(index, pair.nodes[index], explained, 1 - trial.error, noise)
-
-
-def _blame(ranked: RankedNode) -> tuple[float, ...]:
-    """Order of the ranking: deviation explained, then error explained, then own error."""
-    if ranked.explained is None or ranked.error_explained is None:
-        return (1.0, 0.0, 0.0, -ranked.own, ranked.index)
-    return (0.0, -ranked.explained, -ranked.error_explained, -ranked.own, ranked.index)
+    return RankedNode(index, node.name, node.operator, explained, 1 - trial.error, noise)
 
 
 class _Greedy:

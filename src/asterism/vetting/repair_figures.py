@@ -18,6 +18,7 @@ from asterism.core.files.artifacts import write_table
 from asterism.core.files.records import record_as_json
 from asterism.core.statistics import Share
 from asterism.dflare.pair import Model
+from asterism.localisation.localising import RankedNode
 from asterism.localisation.tensor_errors import TensorError
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.kept_answers import KeptAnswers
@@ -75,26 +76,6 @@ def speed_of(file: str, size: int | None, model: Model, items: NDArray[Any]) -> 
 
 #: Parts of the ranking that the figures name.
 _BLAMED = 5
-
-
-@dataclass(frozen=True)
-class BlamedPart:
-    """A node or a module that the compressed model computes in another way.
-
-    Attributes:
-        node: its name.
-        operator: its type.
-        explained: share of the deviations that is gone with this part alone in float; None where
-            it was not tried.
-        error_explained: the same of the outputs' squared error.
-        own_error: relative error of its output, where it takes what the original's part takes.
-    """
-
-    node: str
-    operator: str
-    explained: float | None
-    error_explained: float | None
-    own_error: float
 
 
 @dataclass(frozen=True)
@@ -164,7 +145,7 @@ class RepairFigures:
     quantised_nodes: int | None = None
     evaluations: int | None = None
     deviating_inputs: int | None = None
-    blamed: Sequence[BlamedPart] | None = None
+    blamed: Sequence[RankedNode] | None = None
     nodes_in_float: int | None = None
     float_share: float | None = None
     nodes_with_finer_scales: int | None = None
@@ -198,12 +179,12 @@ class RepairFigures:
 
 
 def write_localisation(
-    ranking: Sequence[BlamedPart], errors: Sequence[TensorError], folder: Path
+    ranking: Sequence[RankedNode], errors: Sequence[TensorError], folder: Path
 ) -> None:
     """Write ``ranking.csv`` and ``tensors.csv``: a row for each part, and for each tensor."""
     import polars as pl
 
-    names = [one.name for one in fields(BlamedPart)]
+    names = [one.name for one in fields(RankedNode) if one.name != "index"]
     parts = {name: [getattr(part, name) for part in ranking] for name in names}
     write_table(folder / "ranking.csv", pl.DataFrame(parts, strict=False))
     columns = {

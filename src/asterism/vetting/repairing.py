@@ -28,7 +28,6 @@ from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import Vetted
 from asterism.vetting.params import REPAIRED
 from asterism.vetting.repair_figures import (
-    BlamedPart,
     RepairFigures,
     Speed,
     speed_of,
@@ -84,7 +83,7 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
-                ranking = _ranking(curve)
+                ranking = curve.localisation.ranking
                 write_localisation(ranking[:_RANKED], curve.localisation.errors, temporary)
                 _write_curve(curve, pair.runs(cases[:1])[0], temporary)
         except UserError as reason:
@@ -222,20 +221,6 @@ def _too_little(curve: RepairCurve, gone: float, most: int, chosen: RepairedFile
         f"This one takes {chosen.gone:.0%} of those that it was made by, and "
         f"{max(0.0, chosen.expected):.0%} are expected of others"
     )
-
-
-def _ranking(curve: RepairCurve) -> list[BlamedPart]:
-    """The quantised nodes, the most to blame first."""
-    return [
-        BlamedPart(
-            entry.node.name,
-            entry.node.operator,
-            entry.explained,
-            entry.error_explained,
-            entry.own,
-        )
-        for entry in curve.localisation.ranking
-    ]
 
 
 def _write_curve(curve: RepairCurve, one: Run, folder: Path) -> None:

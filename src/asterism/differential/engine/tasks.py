@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from numpy.typing import NDArray
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
-from asterism.core.files.records import ShortText, record_from
-from asterism.core.messages.errors import UserError
+from asterism.core.files.records import ShortText
+from asterism.differential.adapters.backend_names import is_backend
 from asterism.differential.adapters.questions import FORMS, QUESTIONS
 from asterism.differential.reference.runs import PROBED, STEP
 from asterism.memo.graphs.graph import Graph
@@ -26,6 +28,22 @@ STAGES = ("build", "convert", "compile", "run")
 
 #: Those that reports call otherwise.
 _WORDS = {"blocked": "no file to read"}
+
+
+def must_be_known(is_known: Callable[[str], object]) -> AfterValidator:
+    """What makes a field of a record reject texts that name nothing."""
+
+    def checked(text: str) -> str:
+        if is_known(text):
+            return text
+        raise PydanticCustomError("unknown", "Input should be one that exists")
+
+    return AfterValidator(checked)
+
+
+#: Texts of a record that name something.
+Backend = Annotated[ShortText, must_be_known(is_backend)]
+Stage = Annotated[ShortText, must_be_known(STAGES.__contains__)]
 
 
 @dataclass(frozen=True)
@@ -44,9 +62,9 @@ class ExecutionOutcome:
     """
 
     model: int
-    backend: ShortText
-    stage: ShortText
-    status: ShortText
+    backend: Backend
+    stage: Stage
+    status: Annotated[ShortText, must_be_known(STATUSES.__contains__)]
     exception: ShortText = ""
     message: ShortText = ""
     frame: ShortText = ""
@@ -71,22 +89,6 @@ class ExecutionOutcome:
     def words(self) -> str:
         """The status as reports call it."""
         return _WORDS.get(self.status, self.status)
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value that :meth:`from_json` reads."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(value: Any) -> ExecutionOutcome:
-        """An outcome as :meth:`to_json` writes it, checked.
-
-        Raises:
-            UserError: a field has a wrong type, or is no known status or stage.
-        """
-        outcome = record_from(ExecutionOutcome, value)
-        if outcome.status not in STATUSES or outcome.stage not in STAGES:
-            raise UserError(f"there is no status {outcome.status!r} of a stage {outcome.stage!r}")
-        return outcome
 
 
 Outputs = dict[str, list[NDArray[Any]]]

@@ -63,7 +63,7 @@ def vetted_rules(params, items, f, g, labels=None):
     """A vetted pair of rules."""
     pair = ModelPair(f, g)
     comparison = build_comparison(params.comparison, (f.classes,))
-    inputs = GivenInputs("tensors", items, labels, (), tuple(map(str, range(len(items)))), ())
+    inputs = GivenInputs(items, labels, (), tuple(map(str, range(len(items)))), (), kind="tensors")
     return Vetted(
         params=params,
         given=GivenPair.by_files(params),

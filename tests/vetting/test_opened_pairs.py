@@ -1,6 +1,7 @@
 """Opening a pair and measuring it: what is read, what both models are asked, what is left."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -214,7 +215,7 @@ def test_inputs_agree_where_both_models_answer_them_alike(pair):
 
 @pytest.mark.parametrize("limit", [None, 30, 40])
 def test_all_inputs_are_taken_where_no_fewer_are_wanted(limit):
-    given = GivenInputs("tensors", ITEMS, None, (), tuple("a" * 30), ())
+    given = GivenInputs(ITEMS, None, (), tuple("a" * 30), (), kind="tensors")
     assert draw_inputs(given, limit, 0) is given
 
 
@@ -253,7 +254,9 @@ def test_maps_in_two_layouts_are_compared_with_their_channels_moved(tmp_path, pe
 
 
 def test_drawn_inputs_keep_their_labels_and_names_and_a_larger_limit_adds_to_them():
-    given = GivenInputs("tensors", ITEMS, np.arange(30), ("b", "c"), tuple(range(30)), ("a note",))
+    given = GivenInputs(
+        ITEMS, np.arange(30), ("b", "c"), tuple(range(30)), ("a note",), kind="tensors"
+    )
     found = draw_inputs(given, 12, 0)
     rows = found.labels
     assert len(set(rows)) == 12 and found.names == tuple(rows.tolist())
@@ -263,9 +266,7 @@ def test_drawn_inputs_keep_their_labels_and_names_and_a_larger_limit_adds_to_the
     assert found.notes == ("a note", "12 of 30 inputs were drawn at random")
     assert (draw_inputs(given, 12, 0).labels == rows).all()
     assert (draw_inputs(given, 12, 1).labels != rows).any()
-    assert (
-        draw_inputs(GivenInputs("tensors", ITEMS, None, (), given.names, ()), 12, 0).labels is None
-    )
+    assert draw_inputs(replace(given, labels=None), 12, 0).labels is None
 
 
 def test_constants_belong_to_an_input_of_either_model(pair, tmp_path):

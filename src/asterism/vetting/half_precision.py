@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from asterism.localisation.qoperators import without_constant_nodes
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.models.onnx_graphs import in_float32, ordered, subgraphs
+from asterism.models.onnx_graphs import in_float32, put_in_order, subgraphs
 from asterism.vetting.runtime_types import RanOtherwise, nodes_run_otherwise
 
 Array = NDArray[Any]
@@ -246,11 +245,7 @@ def _graph(path: Path) -> OnnxGraph:
     model = read_onnx(path)
     with reading(str(path)):
         without_constant_nodes(model)
-        order = ordered(model.graph.node)
-        nodes = [model.graph.node[index] for index in order]  # converters leave them unsorted
-        copies = [deepcopy(node) for node in nodes]
-        del model.graph.node[:]
-        model.graph.node.extend(copies)
+        put_in_order(model.graph)
         return OnnxGraph(model)
 
 

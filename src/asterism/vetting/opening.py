@@ -321,11 +321,10 @@ def draw_inputs(inputs: GivenInputs, limit: int | None, seed: int) -> GivenInput
     if limit is None or limit >= count:
         return inputs
     chosen = draw_positions(count, limit, seed)
-    return GivenInputs(
-        inputs.kind,
-        inputs.items[chosen],
-        None if inputs.labels is None else inputs.labels[chosen],
-        inputs.classes,
-        tuple(inputs.names[i] for i in chosen.tolist()),
-        (*inputs.notes, f"{limit} of {count} inputs were drawn at random"),
+    return replace(
+        inputs,
+        items=inputs.items[chosen],
+        labels=None if inputs.labels is None else inputs.labels[chosen],
+        names=tuple(inputs.names[i] for i in chosen.tolist()),
+        notes=(*inputs.notes, f"{limit} of {count} inputs were drawn at random"),
     )

@@ -16,7 +16,7 @@ from asterism.data.given import GivenInputs
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.pair import ModelPair
 from asterism.models.tensor_models.answers import OutputForm
-from asterism.vetting.opening import GivenPair, Vetted, open_vetted
+from asterism.vetting.opening import GivenPair, VettingSession, open_vetted
 from asterism.vetting.params import VetParams
 from places import ROOT
 
@@ -64,7 +64,7 @@ def vetted_rules(params, items, f, g, labels=None):
     pair = ModelPair(f, g)
     comparison = build_comparison(params.comparison, (f.classes,))
     inputs = GivenInputs(items, labels, (), tuple(map(str, range(len(items)))), (), kind="tensors")
-    return Vetted(
+    return VettingSession(
         params=params,
         given=GivenPair.by_files(params),
         inputs=inputs,

@@ -19,7 +19,13 @@ from asterism.data.given import GivenInputs
 from asterism.dflare.pair import PairedOutputs
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.measurement import measure_opened
-from asterism.vetting.opening import Vetted, draw_inputs, open_beside, open_vetted, read_given
+from asterism.vetting.opening import (
+    VettingSession,
+    draw_inputs,
+    open_beside,
+    open_vetted,
+    read_given,
+)
 from models.onnx_networks import linear, masked, value
 from onnx_texts import write_onnx
 from places import ROOT
@@ -209,7 +215,7 @@ def test_inputs_agree_where_both_models_answer_them_alike(pair):
     f = np.array([[1, 2], [np.nan, 2], [1, 2], [1, -np.inf]], np.float32)
     g = np.array([[1, 2], [1, 2], [np.inf, 2], [1, 2]], np.float32)
     with open_vetted(pair(), 0) as vetted:
-        other = Vetted(**vars(vetted) | {"answers": PairedOutputs(f, g, {})})
+        other = VettingSession(**vars(vetted) | {"answers": PairedOutputs(f, g, {})})
     assert other.agreed.tolist() == [0, 3]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.choosing import kinds_of
+from asterism.asking.output_comparison import kinds_of
 from asterism.asking.outputs import Output, OutputContext, by_chance, right_of
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import as_probabilities

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from asterism.asking.budget import MINUTES, Cost, earlier_run, within
-from asterism.asking.choosing import choose_comparisons
 from asterism.asking.compared_outputs import (
     compared,
     compared_names,
@@ -32,6 +31,7 @@ from asterism.asking.original import (
     require_answers,
     scene_of,
 )
+from asterism.asking.output_comparison import choose_comparisons
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import (

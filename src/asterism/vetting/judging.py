@@ -15,7 +15,7 @@ from asterism.dflare.outcome import Findings
 from asterism.models.tensor_models.subjects import FileSubject, Subject
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.measurement import measure_flips
-from asterism.vetting.opening import Vetted, open_beside, open_model_beside
+from asterism.vetting.opening import VettingSession, open_beside, open_model_beside
 from asterism.vetting.params import VetParams
 from asterism.vetting.repair_figures import (
     JudgedRepair,
@@ -41,7 +41,7 @@ class RepairTask:
         folder: gets tables and the repaired file.
     """
 
-    vetted: Vetted
+    vetted: VettingSession
     unseen: NDArray[np.int64]
     seed: int
     speeds: Sequence[Speed]
@@ -83,7 +83,7 @@ class RepairTask:
 
 
 def judge_repair(
-    vetted: Vetted, path: Path | Subject, unseen: NDArray[np.int64], seed: int
+    vetted: VettingSession, path: Path | Subject, unseen: NDArray[np.int64], seed: int
 ) -> JudgedRepair:
     """How a repaired model does where its repair has not looked.
 
@@ -139,7 +139,7 @@ def judge_repair(
     )
 
 
-def _without_bounds(vetted: Vetted) -> Vetted:
+def _without_bounds(vetted: VettingSession) -> VettingSession:
     """The verdict looks at a strength; bounds would only be measured again."""
     changes = vetted.params.changes.model_copy(update={"bounds": []})
     params: VetParams = vetted.params.model_copy(update={"changes": changes})

@@ -28,7 +28,7 @@ from asterism.dflare.params import BoundParams
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.half_precision import compare_half_precision, describe_half_precision
 from asterism.vetting.onnx_pairs import opened_as_onnx
-from asterism.vetting.opening import Vetted, draw_rows
+from asterism.vetting.opening import VettingSession, draw_rows
 from asterism.vetting.params import VetParams
 from asterism.vetting.runtime_types import rounding_operators
 from asterism.vetting.symptoms import symptoms_of
@@ -58,7 +58,7 @@ class OnDevice:
     arithmetic: tuple[str, ...]
 
 
-def on_device(vetted: Vetted) -> OnDevice:
+def on_device(vetted: VettingSession) -> OnDevice:
     """Look at the original's tensors, and at what ONNX Runtime makes of the compressed file."""
     path = vetted.given.compressed.path
     nothing = OnDevice(None, (), ())
@@ -138,7 +138,7 @@ def require_changes(params: VetParams, items: Items) -> float:
     return float(np.mean(seconds))
 
 
-def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[Flips]:
+def measure_flips(vetted: VettingSession, agreed: NDArray[np.int64], seed: int) -> list[Flips]:
     """Change inputs on which both models agree, and count those on which they then deviate.
 
     Each input is changed once by each mutator. What is done to it depends on no other input.
@@ -168,7 +168,7 @@ def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[
 
 
 def _flips(
-    vetted: Vetted,
+    vetted: VettingSession,
     strength: str,
     bound: BoundParams | None,
     rows: NDArray[np.int64],
@@ -193,7 +193,7 @@ def _flips(
 
 
 def _asked(
-    vetted: Vetted,
+    vetted: VettingSession,
     strength: str,
     bound: BoundParams | None,
     rows: NDArray[np.int64],
@@ -239,7 +239,7 @@ def _changed(
     return within_bound(domain, bound, items, items, mutate)
 
 
-def measure_opened(vetted: Vetted, seed: int, folder: Path) -> dict[str, Any]:
+def measure_opened(vetted: VettingSession, seed: int, folder: Path) -> dict[str, Any]:
     """Measure a pair, and leave both models' answers.
 
     Args:

@@ -26,7 +26,7 @@ from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
 from asterism.models.torch_modules import ModuleRuntime
 from asterism.vetting.judging import RepairTask
-from asterism.vetting.opening import Vetted, open_model_beside, shape_of
+from asterism.vetting.opening import VettingSession, open_model_beside, shape_of
 from asterism.vetting.params import REPAIRED_PROGRAM
 from asterism.vetting.quantised_graphs import exchange_of
 from asterism.vetting.repair_figures import RepairFigures, write_localisation
@@ -37,7 +37,7 @@ _BATCH = 8
 _Opened = ModuleRuntime | TorchRuntime
 
 
-def module_pair(vetted: Vetted) -> tuple[_Opened, _Opened]:
+def module_pair(vetted: VettingSession) -> tuple[_Opened, _Opened]:
     """Both models; files of programs are opened in this process.
 
     Raises:
@@ -129,7 +129,7 @@ class _Trials:
         UserError: no part differs, or the models deviate on none of these inputs any more.
     """
 
-    def __init__(self, vetted: Vetted, cases: NDArray[Any]) -> None:
+    def __init__(self, vetted: VettingSession, cases: NDArray[Any]) -> None:
         pair = module_pair(vetted)
         self._vetted, self._cases, self._runtimes = vetted, cases, pair
         named = pair[0].named, pair[1].named

@@ -23,7 +23,7 @@ from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
-from asterism.vetting.opening import Vetted, open_beside, shape_of
+from asterism.vetting.opening import VettingSession, open_beside, shape_of
 
 #: Items that a candidate graph runs on at a time, and numbers of these at most: all tensors of a
 #: call are held together.
@@ -43,7 +43,7 @@ class OnnxPair:
         source: the original that was copied; None where none was.
     """
 
-    vetted: Vetted
+    vetted: VettingSession
     original: Path
     compressed: Path
     turned: Mapping[str, TurnedTensor] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class OnnxPair:
         return found
 
 
-def _feed(vetted: Vetted, signature: Signature) -> Feed:
+def _feed(vetted: VettingSession, signature: Signature) -> Feed:
     """What a model of the pair takes."""
     return Feed(signature, vetted.params.feeding, vetted.inputs.kind == "images")
 
@@ -169,7 +169,7 @@ def _run(feed: Feed, signature: Signature, items: NDArray[Any]) -> InputsOfCall 
 
 
 @contextmanager
-def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
+def opened_as_onnx(vetted: VettingSession) -> Iterator[OnnxPair]:
     """Both models as ONNX files, converted where they are LiteRT's.
 
     Raises:

@@ -78,8 +78,8 @@ class GivenPair:
 
 
 @dataclass(frozen=True)
-class Vetted:
-    """What is vetted.
+class VettingSession:
+    """A pair with its inputs, opened to be vetted.
 
     Attributes:
         params: what is asked.
@@ -128,7 +128,9 @@ class Vetted:
 
 
 @contextmanager
-def open_vetted(params: VetParams, seed: int, given: GivenPair | None = None) -> Iterator[Vetted]:
+def open_vetted(
+    params: VetParams, seed: int, given: GivenPair | None = None
+) -> Iterator[VettingSession]:
     """Read the inputs and open both models, files in processes of their own.
 
     Args:
@@ -155,7 +157,7 @@ def open_vetted(params: VetParams, seed: int, given: GivenPair | None = None) ->
         yield _paired(params, given, inputs, f, g)
 
 
-def open_for_stage(params: VetStageParams) -> AbstractContextManager[Vetted]:
+def open_for_stage(params: VetStageParams) -> AbstractContextManager[VettingSession]:
     """The files that parameters name, open; answers are kept where a later run may take them up.
 
     Raises:
@@ -172,7 +174,7 @@ def _rooms_of_both(f: OutputForm, g: OutputForm) -> list[int]:
 
 
 @contextmanager
-def open_beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
+def open_beside(vetted: VettingSession, other: Path | Subject) -> Iterator[VettingSession]:
     """The same original and inputs with another compressed model.
 
     Raises:
@@ -183,7 +185,7 @@ def open_beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
         yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
 
 
-def open_model_beside(vetted: Vetted, other: Path | Subject) -> OpenModel:
+def open_model_beside(vetted: VettingSession, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
     form = vetted.original.form
     return _opened(vetted.given, vetted.params, vetted.inputs, subject_of(other), form.rooms, form)
@@ -212,7 +214,7 @@ def _opened(
 
 def _paired(
     params: VetParams, given: GivenPair, inputs: GivenInputs, f: OpenModel, g: OpenModel
-) -> Vetted:
+) -> VettingSession:
     """Ask both models about the inputs."""
     if f.classes != g.classes:
         raise UserError(
@@ -230,7 +232,7 @@ def _paired(
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-    return Vetted(params, given, inputs, f, g, pair, comparison, notes, answers)
+    return VettingSession(params, given, inputs, f, g, pair, comparison, notes, answers)
 
 
 def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:

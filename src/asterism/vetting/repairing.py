@@ -25,7 +25,7 @@ from asterism.localisation.running import Run
 from asterism.models.tensor_models.subjects import FileSubject
 from asterism.vetting.judging import RepairTask
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
-from asterism.vetting.opening import Vetted
+from asterism.vetting.opening import VettingSession
 from asterism.vetting.params import REPAIRED
 from asterism.vetting.repair_figures import (
     RepairFigures,
@@ -49,7 +49,9 @@ _OF_OTHER_HALF = (
 _FAST = 8
 
 
-def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:
+def repair_opened(
+    vetted: VettingSession, seed: int, triggers: Path, folder: Path
+) -> dict[str, Any]:
     """Localise the deviations of a pair, and repair it where that is possible.
 
     Args:
@@ -137,7 +139,7 @@ def _halves(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return np.flatnonzero(sees), np.flatnonzero(~sees)
 
 
-def _speeds_of_both(vetted: Vetted) -> list[Speed]:
+def _speeds_of_both(vetted: VettingSession) -> list[Speed]:
     subjects, names = vetted.given.subjects, ("original", "compressed")
     return [
         speed_of(name, subject.size, model, vetted.inputs.items)

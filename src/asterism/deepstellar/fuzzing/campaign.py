@@ -28,7 +28,7 @@ from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, TraceVisits
 from asterism.deepstellar.fuzzing.mutants import Lineages, MutantMaker
 from asterism.deepstellar.fuzzing.population import (
     GROWING,
-    FailingMutants,
+    Crashes,
     FirstVisits,
     Population,
     SeedQueue,
@@ -141,7 +141,7 @@ class FuzzingCampaign:
         self._guidance = Guidance(sizes[self._guide] if self._guide else 0)
         self.population = Population(
             SeedQueue.of_seeds(self.seeds),
-            FailingMutants.none_yet(self.seeds.images),
+            Crashes.none_yet(self.seeds.images),
             FirstVisits.never(sizes),
         )
         self._last = -1

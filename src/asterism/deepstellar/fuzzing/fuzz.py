@@ -18,7 +18,7 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign, unguided_mutants
 from asterism.deepstellar.fuzzing.population import (
-    FailingMutants,
+    Crashes,
     FirstVisits,
     GrowingTable,
     Population,
@@ -111,7 +111,7 @@ def unite_islands(islands: Sequence[Population], seeds: int) -> Population:
     }
     united = Population(
         SeedQueue(GrowingTable(_joined([first, *own]))),
-        FailingMutants.none_yet(islands[0].crashes.rows["images"]),
+        Crashes.none_yet(islands[0].crashes.rows["images"]),
         FirstVisits(visits),
         run,
     )

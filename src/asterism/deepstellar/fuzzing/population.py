@@ -95,7 +95,7 @@ class SeedQueue:
         )
 
 
-class FailingMutants:
+class Crashes:
     """Mutants whose prediction is not their seed's class; of equal images the first only.
 
     Its columns are ``images``, ``predicted``, and ``parent``, ``root``, ``mutator``, ``found`` and
@@ -107,7 +107,7 @@ class FailingMutants:
         self._known = {fingerprint(image) for image in rows["images"]}
 
     @classmethod
-    def none_yet(cls, inputs: NDArray[Any]) -> FailingMutants:
+    def none_yet(cls, inputs: NDArray[Any]) -> Crashes:
         """An empty table for inputs like these."""
         empty = np.empty(0, np.int64)
         return cls(
@@ -184,7 +184,7 @@ class Population:
     """
 
     queue: SeedQueue
-    crashes: FailingMutants
+    crashes: Crashes
     visits: FirstVisits
     run: int = 0
 
@@ -204,7 +204,7 @@ class Population:
             chosen = read_arrays(folder / "chosen.npz")
             return cls(
                 SeedQueue(GrowingTable.load_all(folder / "queue", chosen)),
-                FailingMutants(GrowingTable.load_all(folder / "crashes", {})),
+                Crashes(GrowingTable.load_all(folder / "crashes", {})),
                 FirstVisits(read_arrays(folder / "visits.npz")),
                 read_json(folder / "run.json"),
             )

@@ -27,7 +27,7 @@ from asterism.differential.engine.inputs import (
     sample_inputs,
     special_inputs,
 )
-from asterism.differential.engine.outside import is_outside_wanted, outside_of
+from asterism.differential.engine.invalid_configurations import is_outside_wanted, outside_of
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool

@@ -23,7 +23,7 @@ from asterism.differential.subjects import (
     usual_bound,
 )
 from asterism.differential.subjects.program_inputs import bounds_of, shapes_of
-from asterism.models.foreign.names import Names
+from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.torch_archive import rewrite_program
 
 
@@ -43,7 +43,7 @@ class ProgramFile(ModelFile):
     name: str
     file: bytes
     inputs: tuple[InputSpec, ...]
-    names: Names
+    names: NameMap
 
     @property
     def content(self) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.outside import InvalidConfiguration, outside_of
+from asterism.differential.engine.invalid_configurations import InvalidConfiguration, outside_of
 from asterism.differential.oracle.finding import (
     INVALID_MODEL,
     ODD_REFERENCE,

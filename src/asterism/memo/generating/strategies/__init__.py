@@ -24,7 +24,7 @@ from asterism.memo.generating.campaign import (
     read_state,
     write_state,
 )
-from asterism.memo.generating.operators import OPERATORS, Context
+from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.graphs.coverage import Coverage, coverage_of
 from asterism.memo.graphs.graph import Graph
@@ -153,7 +153,9 @@ def within_limits(graph: Graph, params: GenerateParams, parent: Graph | None = N
     )
 
 
-def draw_mutant(name: str, graph: Graph, context: Context, params: GenerateParams) -> Graph | None:
+def draw_mutant(
+    name: str, graph: Graph, context: MutationContext, params: GenerateParams
+) -> Graph | None:
     """One mutant by an operator, after as many draws as ``params`` allow; None where all fail."""
     for _ in range(params.tries):
         try:

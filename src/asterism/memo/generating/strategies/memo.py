@@ -9,7 +9,7 @@ import numpy as np
 
 from asterism.core.metropolis import MetropolisHastings, Selector, Uniform
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.operators import OPERATORS, Context
+from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategies import STRATEGIES, Strategy, draw_mutant
 from asterism.memo.graphs.coverage import Coverage
@@ -75,7 +75,7 @@ class Memo(Strategy):
         self._slot, self._applied = slot, []
         graph = self._pool[slot]
         most = PUBLISHED_LAYERS if self.params.published else 1
-        context = Context(rng, coverage, self.guided, most)
+        context = MutationContext(rng, coverage, self.guided, most)
         for step in range(self.params.mutations):
             if step:
                 _, operator = self._select(rng, slot)

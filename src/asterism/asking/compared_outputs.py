@@ -31,7 +31,7 @@ def compared_names(params: VetParams, outputs: Sequence[Output]) -> list[str]:
 def compared(
     params: VetParams, outputs: Sequence[Output]
 ) -> tuple[Comparison, NDArray[np.float32]]:
-    """The comparison, and the rows of those of the original's outputs that it compares."""
+    """The comparison, and the rows of the original's outputs that it compares."""
     named = {output.name: output for output in outputs}
     names = compared_names(params, outputs)
     shape = shape_of({name: named[name].shape for name in names})
@@ -40,7 +40,7 @@ def compared(
 
 
 def told_by_names(names: Sequence[str], chosen: bool, other: Sequence[Output]) -> bool:
-    """Whether names, or that there is one output only, tell which outputs belong together.
+    """Whether names, or there being one output only, tell which outputs belong together.
 
     Args:
         names: of the original's outputs that are compared.
@@ -58,7 +58,7 @@ def matching_outputs(
     own: Sequence[Output],
     other: Sequence[Output],
 ) -> dict[str, str]:
-    """Which of the compressed model's outputs stand for the original's, by sizes and values.
+    """The compressed model's outputs that correspond to the original's, by size and values.
 
     Args:
         file: the compressed model's, for messages.
@@ -95,7 +95,7 @@ def matching_outputs(
 
 
 def counterparts(params: VetParams, names: Sequence[str], other: Sequence[Output]) -> list[str]:
-    """The compressed model's outputs that stand for these of the original's, by names or order."""
+    """The compressed model's outputs that correspond to given ones, by name or order."""
     found = [params.counterpart(name) for name in names]
     return found if {output.name for output in other}.issuperset(found) else _real(other)
 

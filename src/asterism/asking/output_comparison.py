@@ -54,7 +54,7 @@ def choose_comparisons(
 
 
 def kinds_of(outputs: Sequence[Output], scene: OutputContext, wanted: str | None) -> dict[str, str]:
-    """The comparison of each output, by the output's name; without those that leave it open.
+    """The comparison of each output, by name; outputs without a clear one are left out.
 
     Args:
         outputs, scene, wanted: see :func:`choose_comparisons`.

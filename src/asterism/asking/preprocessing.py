@@ -61,7 +61,7 @@ class PreprocessingTrial:
         return told if value is None else f"{told} {value:.1%}"
 
     def recorded(self) -> dict[str, Any]:
-        """What the page tells of it."""
+        """What the page says about the trial."""
         return {name: getattr(self, name) for name in _RECORDED}
 
 
@@ -134,7 +134,7 @@ def _class_scores(
 def best(
     tried: Sequence[PreprocessingTrial], kept: str | None = None
 ) -> tuple[PreprocessingTrial, str]:
-    """The preprocessing to take, and why: the most accurate, without labels the most confident.
+    """The preprocessing to use, and why: the most accurate, or without labels the most confident.
 
     Of several with which the original is nearly as accurate the most usual is taken.
 
@@ -178,7 +178,7 @@ def best(
 def of_range(
     spec: TensorSpec, known: Mapping[str, PreprocessingParams], pictures: NDArray[Any]
 ) -> str | None:
-    """The preprocessing whose numbers fill the range that a quantised input keeps; None if none."""
+    """The preprocessing whose numbers fill the range of a quantised input; None if none does."""
     if spec.calibrated is None:
         return None
     low, high = spec.calibrated

@@ -63,7 +63,7 @@ _TRIED = 16
 
 
 def settle(request: VetRequest, conf: Path) -> SettledQuestion:
-    """The overrides of Hydra for a request, and what was settled, one line each.
+    """The overrides of Hydra for a request, and one line for each fact that was settled.
 
     The original is asked about some of the inputs first: how its outputs are compared and how
     pictures are preprocessed follows from its answers.
@@ -81,7 +81,7 @@ def settle(request: VetRequest, conf: Path) -> SettledQuestion:
 
 @dataclass(frozen=True)
 class SettledQuestion:
-    """What the question comes to.
+    """A settled question: parameters, and what was assumed.
 
     Attributes:
         overrides: of Hydra.

@@ -83,7 +83,7 @@ class ExecuteParams(ParameterSection):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What float arithmetic may differ by.
+    """Differences that float arithmetic may make.
 
     Args:
         ulps: roundings per layer, relative to a value and to its tensor's root mean square.
@@ -132,7 +132,7 @@ class JudgeParams(ParameterSection):
 
 
 class TriageParams(ParameterSection):
-    """From findings to reproducers."""
+    """How findings become scripts that reproduce them."""
 
     max_unique: int = Field(ge=0, description="unique findings that are shrunk and written up")
     max_steps: int = Field(ge=0, description="models tried while one finding is shrunk")

@@ -37,7 +37,7 @@ _ROOM = np.array([2.0])
 
 @dataclass(frozen=True)
 class Precision:
-    """Bits of what is quantised anew, 8 or 16.
+    """The number of bits, 8 or 16, of values that are quantised anew.
 
     ONNX Runtime has integer kernels for 8 bits on the processor. With 16 it computes such nodes in
     float, and other devices with integers.

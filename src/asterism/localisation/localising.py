@@ -38,14 +38,14 @@ _SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")
 
 
 class Budget:
-    """Evaluations that may still be spent."""
+    """Counts the evaluations that may still be spent."""
 
     def __init__(self, evaluations: int) -> None:
         self.left = evaluations
         self.spent = 0
 
     def take(self, wanted: int) -> int:
-        """As many of the wanted evaluations as there are."""
+        """The number of evaluations that may be spent: those wanted, or all that are left."""
         taken = min(wanted, self.left)
         self.left -= taken
         self.spent += taken
@@ -83,7 +83,7 @@ class RankedNode:
 
 @dataclass(frozen=True)
 class Localisation:
-    """What is to blame.
+    """The nodes to blame, and sets of them that were tried in float.
 
     Attributes:
         errors: of the tensors along the graph.
@@ -101,7 +101,7 @@ class Localisation:
 
 
 class BlamedNodes:
-    """What is to blame, from which sets of nodes are grown.
+    """Ranks the nodes to blame, and grows sets of them.
 
     Where all trials of single nodes over all inputs would be dear, they are over the first inputs,
     and, where that does not suffice, the nodes are halved.
@@ -143,7 +143,7 @@ class BlamedNodes:
         self._greedy = _Greedy(runner, few, singles, noise)
 
     def grown(self, enough: float, most: int | None = None) -> Localisation:
-        """What is found once a set has grown until enough of the deviation is gone.
+        """The localisation after a set has grown until enough of the deviation is gone.
 
         Args:
             enough: share of the deviation.
@@ -158,7 +158,7 @@ class BlamedNodes:
 
 
 def work_of(pair: MatchedPair, errors: Sequence[TensorError]) -> float:
-    """Multiplications of one run, about; values of tensors count as some.
+    """About how many multiplications one run takes; storing values of tensors counts as some.
 
     Args:
         pair: the matched pair.
@@ -186,7 +186,7 @@ def _runs(runner: TrialRunner, affordable: float) -> int:
 
 
 def doubling(order: Sequence[int]) -> list[tuple[int, ...]]:
-    """Nodes in groups of 1, 1, 2, 4, 8 and so on, so that the most likely ones stand alone."""
+    """Groups of 1, 1, 2, 4, 8 and so on nodes, so that the most likely ones are alone."""
     groups, start, size = [], 0, 1
     while start < len(order):
         groups.append(tuple(order[start : start + size]))

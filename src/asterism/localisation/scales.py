@@ -25,7 +25,7 @@ _SAMPLE = 50_000
 
 
 def by_channel(wanted: Array, axis: int, dtype: Any) -> tuple[Array, Array, Array]:
-    """Integers with a symmetric scale for each channel; for all of them, if the axis is below 0.
+    """Quantise with a symmetric scale for each channel; one scale if the axis is below 0.
 
     Returns:
         The integers, the scales float32 and the zero points.

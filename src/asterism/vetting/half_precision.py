@@ -90,7 +90,7 @@ class LostConstant:
 
 @dataclass(frozen=True)
 class HalfPrecision:
-    """What a file in 16-bit numbers says, beside what the original computes and what ran here.
+    """Types of 16 bits in a file, compared with the original and with what ran here.
 
     Attributes:
         types: of 16 bits that the file has tensors of.
@@ -119,7 +119,7 @@ class HalfPrecision:
 def compare_half_precision(
     original: Path, compressed: Path, runs: Sequence[Run]
 ) -> HalfPrecision | None:
-    """Compare the original's tensors with the range of the types that its compressed file has.
+    """Compare the original's tensors with the ranges of the compressed file's types.
 
     A tensor counts where the compressed file's own value, rounded after each node, is not finite
     either: a mask of -3.4e38 that the file has as -10,000 does no harm. Where the file cannot be
@@ -250,7 +250,7 @@ def _graph(path: Path) -> OnnxGraph:
 
 
 def half_tensors(graph: OnnxGraph) -> dict[str, str]:
-    """The tensors of 16 bits that depend on an input, with their types, as the file says them."""
+    """The tensors of 16 bits that depend on an input, with the types that the file declares."""
     inferred = onnx.shape_inference.infer_shapes(graph.model).graph
     values = [*inferred.value_info, *inferred.input, *inferred.output]
     named = {v.name: _NAMES(v.type.tensor_type.elem_type).lower() for v in values}
@@ -309,7 +309,7 @@ def _lost_constants(original: OnnxGraph, compressed: OnnxGraph) -> Iterator[Lost
 
 
 def describe_half_precision(found: HalfPrecision) -> list[str]:
-    """One sentence for each thing that a verdict on the file has to say."""
+    """Sentences about a file of 16 bits that a verdict on it has to contain."""
     told = []
     if found.unanswered:
         told.append(

@@ -31,7 +31,7 @@ from asterism.vetting.verdict import criteria_of
 
 @dataclass(frozen=True)
 class RepairTask:
-    """What a repair is about, and what it is judged by.
+    """A pair to repair, and the inputs that the repair is judged by.
 
     Attributes:
         vetted: the pair.
@@ -50,7 +50,7 @@ class RepairTask:
     def conclude(
         self, found: RepairFigures, made: RepairFigures, repaired: Subject, emulated: bool = False
     ) -> RepairFigures:
-        """Judge a repaired model; one that gains nothing is no repair, and its file goes.
+        """Judge a repaired model; the file of one that gains nothing is removed.
 
         Args:
             found: what is to blame.
@@ -85,7 +85,7 @@ class RepairTask:
 def judge_repair(
     vetted: VettingSession, path: Path | Subject, unseen: NDArray[np.int64], seed: int
 ) -> JudgedRepair:
-    """How a repaired model does where its repair has not looked.
+    """How a repaired model does on inputs that its repair has not seen.
 
     The new search starts from unseen inputs, with other random numbers than the first, and from
     half as many seeds. It runs twice from the same seeds: against the compressed model, whose

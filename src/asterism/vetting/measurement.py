@@ -43,7 +43,7 @@ Items = NDArray[Any]
 
 @dataclass(frozen=True)
 class OnDevice:
-    """What a device does that computes as the file says.
+    """Findings about a device that would compute exactly as the file says.
 
     Attributes:
         unanswered: share of inputs on which it gives no finite answer; None where the file has no
@@ -59,7 +59,7 @@ class OnDevice:
 
 
 def on_device(vetted: VettingSession) -> OnDevice:
-    """Look at the original's tensors, and at what ONNX Runtime makes of the compressed file."""
+    """Compare the original's tensors with what ONNX Runtime makes of the compressed file."""
     path = vetted.given.compressed.path
     nothing = OnDevice(None, (), ())
     if path is None or path.suffix != ".onnx":
@@ -89,7 +89,7 @@ _AT_ONCE = 32_000_000
 
 @dataclass(frozen=True)
 class Flips:
-    """What one strength of changes did.
+    """How often changes of one strength made the models deviate.
 
     Attributes:
         strength: its name.
@@ -108,7 +108,7 @@ class Flips:
 
 
 def require_changes(params: VetParams, items: Items) -> float:
-    """Try each change on one input, so that one that fails is told before minutes are spent.
+    """Try each change on one input, so that a failing one is reported early.
 
     Args:
         params: the changes.
@@ -240,7 +240,7 @@ def _changed(
 
 
 def measure_opened(vetted: VettingSession, seed: int, folder: Path) -> dict[str, Any]:
-    """Measure a pair, and leave both models' answers.
+    """Measure a pair, and write both models' answers into a folder.
 
     Args:
         vetted: the pair and what is asked.

@@ -38,7 +38,7 @@ _Opened = ModuleRuntime | TorchRuntime
 
 
 def module_pair(vetted: VettingSession) -> tuple[_Opened, _Opened]:
-    """Both models; files of programs are opened in this process.
+    """Both models as modules; files of programs are opened in this process.
 
     Raises:
         UserError: one is neither a module nor a program of PyTorch.

@@ -50,14 +50,14 @@ class GivenPair:
 
     @staticmethod
     def by_files(params: VetParams, keeps_answers: bool = False) -> GivenPair:
-        """The files that parameters name."""
+        """The pair of the files that parameters name."""
         original, compressed, inputs = map(
             Path, (params.original, params.compressed, params.inputs)
         )
         return GivenPair(FileSubject(original), FileSubject(compressed), inputs, keeps_answers)
 
     def hashes(self, labels: Path | None) -> dict[str, str]:
-        """SHA-256 of all that is known by its content, by names.
+        """SHA-256 of every file and array of the pair, by name.
 
         Args:
             labels: a file of labels; None for none.
@@ -105,12 +105,12 @@ class VettingSession:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of each compared output of one item, by its name."""
+        """The shape of each compared output for one item, by the output's name."""
         return self.original.form.shapes
 
     @cached_property
     def deviates(self) -> NDArray[np.bool_]:
-        """On which of the given inputs the models deviate, bool ``(N,)``."""
+        """For each given input whether the models deviate on it, bool ``(N,)``."""
         return self.comparison.deviates(self.answers.f, self.answers.g)
 
     @property
@@ -158,7 +158,7 @@ def open_vetted(
 
 
 def open_for_stage(params: VetStageParams) -> AbstractContextManager[VettingSession]:
-    """The files that parameters name, open; answers are kept where a later run may take them up.
+    """The files that parameters name, open; answers are kept if a later run may use them.
 
     Raises:
         UserError: as :func:`open_vetted`.
@@ -175,7 +175,7 @@ def _rooms_of_both(f: OutputForm, g: OutputForm) -> list[int]:
 
 @contextmanager
 def open_beside(vetted: VettingSession, other: Path | Subject) -> Iterator[VettingSession]:
-    """The same original and inputs with another compressed model.
+    """A session with the same original and inputs, and another compressed model.
 
     Raises:
         UserError: as :func:`open_vetted`.
@@ -236,7 +236,7 @@ def _paired(
 
 
 def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape of what a row holds: of the only output, or the numbers of several in all."""
+    """The shape of a row: that of the only output, or the number of values of several outputs."""
     if len(shapes) == 1:
         return next(iter(shapes.values()))
     return (sum(map(math.prod, shapes.values())),)
@@ -245,7 +245,7 @@ def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
 def draw_rows(
     rows: NDArray[np.int64], count: int, total: int, seed: int, purpose: str
 ) -> NDArray[np.int64]:
-    """So many of some rows, drawn at random; a larger count, and further rows, only add to them.
+    """Rows drawn at random; a larger count, and further rows, only add to them.
 
     Args:
         rows: of the inputs, int64.
@@ -262,7 +262,7 @@ def draw_rows(
 
 
 def require_labels(inputs: GivenInputs, comparison: Comparison, classes: int) -> None:
-    """Reject labels that the models cannot answer.
+    """Reject labels that no class of the models corresponds to.
 
     Raises:
         UserError: there are such.
@@ -288,7 +288,7 @@ def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:
 def read_given(
     params: VetParams, signature: Signature, given: Path | Arrays | None = None
 ) -> GivenInputs:
-    """The inputs, in the form that a model takes.
+    """The inputs, in the form that a model expects.
 
     Args:
         params: what is asked.
@@ -310,7 +310,7 @@ def read_given(
 
 
 def draw_positions(count: int, limit: int, seed: int) -> NDArray[np.int64]:
-    """Places of the inputs, among so many, that :func:`draw_inputs` takes, in their order."""
+    """Positions of the inputs that :func:`draw_inputs` draws, in the order drawn."""
     if limit >= count:
         return np.arange(count)
     rows: NDArray[np.int64] = stream(seed, "vet", "inputs").permutation(count)[:limit]
@@ -318,7 +318,7 @@ def draw_positions(count: int, limit: int, seed: int) -> NDArray[np.int64]:
 
 
 def draw_inputs(inputs: GivenInputs, limit: int | None, seed: int) -> GivenInputs:
-    """As many of the inputs as are wanted, in a random order: a larger limit only adds to them."""
+    """At most ``limit`` inputs, in a random order; a larger limit only adds to them."""
     count = len(inputs.items)
     if limit is None or limit >= count:
         return inputs

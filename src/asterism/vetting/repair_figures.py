@@ -80,7 +80,7 @@ _BLAMED = 5
 
 @dataclass(frozen=True)
 class JudgedRepair:
-    """How a repaired model does where its repair has not looked.
+    """How a repaired model does on inputs that its repair has not seen.
 
     Attributes:
         gone_held_out: of the deviations on unseen inputs and of the new search.
@@ -117,7 +117,7 @@ class JudgedRepair:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairFigures:
-    """What came of a repair. What there is none of is None.
+    """The result of a repair; values that do not exist are None.
 
     Attributes:
         reason: why there is no repair, or why it is not enough.
@@ -164,7 +164,7 @@ class RepairFigures:
     judged: JudgedRepair | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value, with what was judged beside the rest."""
+        """The figures as a JSON value, those of the judgement among them."""
         values = record_as_json(replace(self, blamed=None, judged=None))
         found = {name: value for name, value in values.items() if value is not None}
         if self.blamed is not None:

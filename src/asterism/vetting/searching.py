@@ -48,7 +48,7 @@ def search_opened(
 def search_rows(
     vetted: VettingSession, rows: NDArray[np.int64], most: int, seed: int
 ) -> dict[str, Findings]:
-    """Search a pair from some of the given inputs only, by whose rows seeds are numbered.
+    """Search a pair from some of the given inputs; seeds have those inputs' row numbers.
 
     Args:
         vetted: the pair and the searches.

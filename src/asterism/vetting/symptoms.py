@@ -40,7 +40,7 @@ class Symptom:
 
 
 def symptoms_of(f: Rows, g: Rows, shapes: Mapping[str, Sequence[int]]) -> list[Symptom]:
-    """What is wrong with outputs of the compressed model whatever they mean.
+    """Symptoms of the compressed model's outputs that are wrong whatever outputs mean.
 
     Args:
         f: outputs of the original, ``(N, K)``.

@@ -25,7 +25,7 @@ EXIT_CODES: dict[Word, int] = {
 
 
 class Thresholds(ParameterSection):
-    """What a compressed model has to keep. Each is compared with an end of an interval."""
+    """What a compressed model has to keep; each is compared with a bound of an interval."""
 
     agreement: float = Field(ge=0, le=1, description="least share of inputs that both answer alike")
     accuracy_lost: float = Field(ge=0, le=1, description="most accuracy that may be lost")
@@ -39,7 +39,7 @@ class Thresholds(ParameterSection):
 
 @dataclass(frozen=True)
 class Threshold:
-    """One threshold beside what was measured.
+    """One threshold and the measured value.
 
     Attributes:
         name: what is compared.
@@ -88,7 +88,7 @@ def criteria_of(
     confidence: float,
     unanswered: Share | None = None,
 ) -> tuple[Threshold, ...]:
-    """All thresholds beside what was measured.
+    """All thresholds with the measured values.
 
     Args:
         agreement: on the given inputs.
@@ -123,7 +123,7 @@ def decide(
     repaired: tuple[Threshold, ...] | None,
     symptoms: Sequence[str] = (),
 ) -> Verdict:
-    """The verdict.
+    """The verdict that follows from criteria.
 
     Args:
         criteria: of the compressed model as it is.

@@ -50,7 +50,7 @@ UNGUIDED_GENERATIONS = 2
 
 
 def unguided_mutants(params: FuzzParams) -> int:
-    """Mutants that are made before results can guide a campaign, the same whatever guides it."""
+    """How many mutants are made before results can guide a campaign."""
     return UNGUIDED_GENERATIONS * params.parents * params.mutants_per_parent
 
 
@@ -75,7 +75,7 @@ class _State:
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """What the mutants of one chunk did.
+    """What the network did on one chunk of mutants.
 
     Attributes:
         mutants: the mutants.
@@ -94,7 +94,7 @@ class ChunkResult:
     visits: TraceVisits
 
     def first(self, count: int) -> ChunkResult:
-        """The first ``count`` mutants only."""
+        """The results of the first ``count`` mutants."""
         v, kept = self.visits, self.visits.traces < count
         return ChunkResult(
             self.mutants.only(slice(count)),
@@ -148,7 +148,7 @@ class FuzzingCampaign:
         self._fruitless = 0
 
     def run(self, checkpoint: Checkpoint | None = None) -> Population:
-        """Spend the budget.
+        """Make and run mutants until the budget is spent.
 
         Args:
             checkpoint: where the state is kept, and found again by the next run.

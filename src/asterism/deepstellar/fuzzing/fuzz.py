@@ -78,7 +78,7 @@ def fuzz(
 
 
 def unite_islands(islands: Sequence[Population], seeds: int) -> Population:
-    """All islands' findings as those of one campaign, in the order of the islands.
+    """The findings of all islands as those of one campaign, in the order of the islands.
 
     A moment of the union, in its ``found`` columns, is the islands' common moment times their
     number; larger islands run a little longer, but nothing is found after the last mutant. Of

@@ -36,7 +36,7 @@ class Repairer(ABC):
 
     @abstractmethod
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
-        """Learn.
+        """Learn from probabilities and labels.
 
         Args:
             probabilities: outputs of the compressed model, float32 ``(N, K)``.

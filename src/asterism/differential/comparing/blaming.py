@@ -61,7 +61,7 @@ class ModelPart:
         return f"{culprit}: {what} ({other}{case.of_other})"
 
     def right(self, params: JudgeParams) -> ExpectedOutputs | None:
-        """What is right of it; None where something fails.
+        """The right outputs of the part, and its own; None if something fails.
 
         Args:
             params: the oracle's tolerances.

@@ -86,17 +86,17 @@ class ComparisonRow:
 
     @property
     def worst(self) -> ComparisonCase:
-        """The one that is farthest off."""
+        """The case that is farthest off."""
         return max(self.cases, key=lambda one: one.at_fault.excess)
 
     @property
     def confirmed(self) -> bool:
-        """Whether the script shows it in the library that is to blame."""
+        """Whether the script shows the fault in the library that is to blame."""
         return self.statuses.get(title_of(self.worst.at_fault.library)) == 1
 
     @property
     def script(self) -> str:
-        """Its path, relative to the page."""
+        """The path of the script, relative to the page."""
         return f"{self.folder}/{REPRO}"
 
     def to_json(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class ComparisonPage:
-    """What tells the two commands' pages apart.
+    """The differences between the two commands' pages.
 
     Args:
         anchor: of the page's part of the report.
@@ -169,7 +169,7 @@ class BackendComparison:
 
     @cached_property
     def rows(self) -> list[ComparisonRow]:
-        """What is told, the worst first; the same of one library and model is one row."""
+        """The rows of the page, the worst first; equal faults of a library and model share one."""
         order = self.page.kinds.index
         told = [c for _, cases in self.subjects for c in cases if c.kind in self.page.told]
         told.sort(key=lambda case: (order(case.kind), case.subject))

@@ -31,7 +31,7 @@ def run_subject(
     inputs: dict[str, list[NDArray[Any]]],
     backends: Sequence[str],
 ) -> Result:
-    """A model in these backends and the references."""
+    """The results of a model in these backends and in the references."""
     wanted = dict.fromkeys((*backends, *subject.references.all))
     chosen = tuple(b for b in wanted if b in pool.usable())
     file = GivenFile(subject.content, subject.suffix, subject.quantises)

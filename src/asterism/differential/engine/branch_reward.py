@@ -45,7 +45,7 @@ class BranchReward:
         return len(self._branches) - before
 
     def learnt(self) -> dict[str, Any]:
-        """What was reached, as a JSON value."""
+        """What was reached so far, as a JSON value."""
         return {
             "models": self._models,
             "branches": sorted(self._branches),
@@ -53,7 +53,7 @@ class BranchReward:
         }
 
     def restore(self, learnt: dict[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from what :meth:`learnt` gave."""
         self._models = int(learnt["models"])
         self._branches = set(learnt["branches"])
         self._exits = dict(learnt["exits"])

@@ -45,7 +45,7 @@ _TELL_EVERY = 60.0
 
 
 def limits_of(params: ExecuteParams) -> Limits:
-    """Ceilings of one step of a model."""
+    """The limits of time and memory of one step of a model."""
     return Limits(params.hang_seconds, params.memory_mb)
 
 
@@ -166,7 +166,7 @@ def task_of(
 
 
 class LiveLine:
-    """How many models are through, at what rate, and the time left: a bar, and lines of the log.
+    """Shows how many models have run, at what rate, and the time left: a bar and log lines.
 
     What other processes have finished counts too.
 
@@ -190,7 +190,7 @@ class LiveLine:
         self._bar.close()
 
     def told(self, part: str, models: int) -> None:
-        """So many models of a part are through in this process."""
+        """Record how many models of a part have run in this process."""
         self._own[part] = models
         count, now, total = self._count(), time.monotonic(), sum(self._sizes.values())
         self._bar.update(count - self._bar.n)

@@ -62,7 +62,7 @@ class Record:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What :meth:`save` wrote. The files are read when they are asked for.
+        """The record that :meth:`save` wrote; its files are read when they are asked for.
 
         Raises:
             UserError: a model has outcomes and no outputs, or the folder holds no record.

@@ -48,7 +48,7 @@ Stage = Annotated[ShortText, must_be_known(STAGES.__contains__)]
 
 @dataclass(frozen=True)
 class ExecutionOutcome:
-    """The end of one step.
+    """How one step of a model ended.
 
     Args:
         model: index of the model.
@@ -72,12 +72,12 @@ class ExecutionOutcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the library did what it must not."""
+        """Whether the library did something wrong."""
         return self.status in STATUSES[3:]
 
     @property
     def ran(self) -> bool:
-        """Whether it gave outputs; a converter, which only writes a file, has none."""
+        """Whether the step gave outputs; a converter only writes a file and has none."""
         return self.status == "ok" and self.stage == "run"
 
     @property
@@ -154,12 +154,12 @@ class Task:
 
     @property
     def form(self) -> str:
-        """What backends run in place of the plain model, by its inputs; nothing for itself."""
+        """The changed form of the model that the inputs ask for; empty for the plain model."""
         return next((d for d in self.inputs if d in FORMS), "")
 
     @property
     def special(self) -> tuple[str, ...]:
-        """The kinds of special numbers in its own file of weights; none where it has no file."""
+        """The kinds of special numbers in the task's own file of weights; none without a file."""
         if self.weights is None:
             return ()
         stored = read_weights(self.weights)
@@ -206,7 +206,7 @@ class Result:
 
 @dataclass(frozen=True)
 class LayerDescription:
-    """What Keras says of a layer.
+    """Keras' description of a layer.
 
     Args:
         arguments: what its constructor has to be told, beside Keras' defaults.

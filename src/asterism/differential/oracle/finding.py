@@ -130,7 +130,7 @@ class Finding:
 
     @property
     def deadly(self) -> bool:
-        """Whether a process died of it, or had to be ended."""
+        """Whether a process died, or had to be ended."""
         ends = ("SIG", "exit status")
         return self.symptom in (CRASH, HANG, MEMORY) or self.exception.startswith(ends)
 

@@ -28,7 +28,7 @@ from asterism.memo.graphs.graph import Graph
 
 
 def judge_of_outside(result: Result, graph: Graph, params: JudgeParams) -> Judge:
-    """The judge of an invalid configuration: no reference says what is right of it.
+    """The judge of an invalid configuration, about which no reference says what is right.
 
     Args:
         result: what backends did.

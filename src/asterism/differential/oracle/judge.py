@@ -123,7 +123,7 @@ class Judge:
         return found(RIGHT) if beyond is None else found(SPECIAL_VALUES, beyond.excess)
 
     def beside(self, other: str, backend: str) -> ReferenceOutputs:
-        """What a backend must give to agree with another one, within the bound of both.
+        """The outputs that a backend must give to agree with another, within both tolerances.
 
         Where no reference says what a step of quantisation moves, a few of each output are allowed.
 

@@ -270,7 +270,7 @@ class Histories:
         return tuple(self._ran.get(library_of(backend), ()))
 
     def add(self, result: Result) -> None:
-        """A model has run. A worker that died of it begins anew."""
+        """Record that a model has run; a worker that died of it starts with an empty history."""
         died = set(_workers(result, killed=True))
         for worker in set(_workers(result)):
             kept = [] if worker in died else self._ran.get(worker, [])

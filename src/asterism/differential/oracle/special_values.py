@@ -46,7 +46,7 @@ class FiniteProbes:
     def is_open(
         self, at: int, expected: Array, allowed: Array, actual: Array | None = None
     ) -> Mask:
-        """The elements of an output that nothing decides.
+        """The elements of an output for which nothing decides what is right.
 
         Args:
             at: number of the output.

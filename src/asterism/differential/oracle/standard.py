@@ -198,13 +198,13 @@ class ReferenceOutputs:
 
     @property
     def expected(self) -> Arrays:
-        """What is right."""
+        """The right outputs."""
         return next(iter(self.references.values()))
 
     def off(
         self, outputs: Arrays, backend: str = "", *, strictly: bool = False
     ) -> Difference | None:
-        """How outputs are off the closest reference; None where one of them explains all.
+        """The difference of outputs from the closest reference; None if a reference explains all.
 
         Args:
             outputs: what a backend gave.

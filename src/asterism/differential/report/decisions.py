@@ -29,7 +29,7 @@ _SAID_OTHERWISE = re.compile(r"\b(ADDRESS|NUMBER|NAME)\b|_N\b|…")
 
 @dataclass(frozen=True)
 class ExpectedOutputs:
-    """What is right of a model's outputs, and what came.
+    """The right outputs of a model, and those that it gave.
 
     Args:
         expected: right outputs, of float64.

@@ -32,13 +32,13 @@ class Array:
 
     @classmethod
     def of(cls, source: str) -> Array:
-        """What an expression of this module's own words gives."""
+        """The array that a Python expression of this module gives."""
         return cls(eval(source, {"np": np}), source)  # noqa: S307
 
 
 @dataclass(frozen=True)
 class FilledNumbers:
-    """What a script fills a model with.
+    """The numbers with which a script fills a model.
 
     Args:
         inputs: a batch for each input.

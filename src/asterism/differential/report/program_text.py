@@ -28,7 +28,7 @@ from asterism.memo.graphs.graph import Graph
 
 @dataclass(frozen=True)
 class Runner:
-    """Who runs a model: a library, on the file of a converter or not; or a converter alone.
+    """The library that runs a model, perhaps on a converter's file; or a converter alone.
 
     Args:
         backend: ``library:option``; None for a converter alone.
@@ -96,7 +96,7 @@ class ScriptProgram:
 
     @property
     def text(self) -> str:
-        """Its lines."""
+        """The lines of the program."""
         return "\n".join(self.lines)
 
     def script(self, title: str, versions: str, decision: ScriptDecision) -> str:

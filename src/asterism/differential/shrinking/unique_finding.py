@@ -28,7 +28,7 @@ class LayerAtFault:
         return f"{self.type}({named})"
 
     def explains(self, other: LayerAtFault) -> bool:
-        """Whether what goes wrong here goes wrong there: there, no less is off its default."""
+        """Whether the other layer's finding follows: it has at least this one's parameters."""
         return self.type == other.type and self.parameters <= other.parameters
 
 
@@ -50,7 +50,7 @@ def layer_at_fault(graph: Graph, identity: int) -> LayerAtFault:
 
 @dataclass
 class UniqueFinding:
-    """One defect.
+    """One defect, with its smallest model.
 
     Args:
         signature: stable name.

@@ -36,7 +36,7 @@ OUTSIDE_FOLDER = "outside"
 
 
 class UntriagedFindings(NamedTuple):
-    """What was not taken up.
+    """The findings that triage did not process.
 
     Args:
         groups: findings that are certainly the same, the most telling first.
@@ -213,7 +213,7 @@ def _kind(finding: Finding) -> tuple[str, str, str, str]:
 
 @dataclass(frozen=True)
 class FindingsToTriage:
-    """What the oracle found, and what is known of it already.
+    """The oracle's findings, and what is already known about them.
 
     Args:
         findings: of all models, in their order.

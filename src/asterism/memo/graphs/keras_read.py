@@ -55,7 +55,7 @@ def graph_of(
 def graph_of_json(
     text: str | dict[str, Any], open_size: int, seed: int = 0, shapes: Shapes | None = None
 ) -> Graph:
-    """A model's JSON, as ``to_json`` of Keras 2 or Keras 3 writes it; without weights.
+    """A graph of a model's JSON, from ``to_json`` of Keras 2 or 3; without weights.
 
     Raises:
         UserError: as for :func:`graph_of`.

@@ -58,7 +58,7 @@ class Tensor:
 
 
 def require(condition: bool, reason: str) -> None:
-    """Reject a configuration.
+    """Reject a configuration unless a condition holds.
 
     Raises:
         InvalidLayerError: ``condition`` does not hold.

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass
 class MutationContext:
-    """What an operator knows besides the graph.
+    """What a mutation operator knows besides the graph.
 
     Args:
         rng: all of its randomness.
@@ -37,7 +37,7 @@ class MutationContext:
     most: int = 1
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of them.
+        """One of the items, drawn at random.
 
         Raises:
             InvalidLayerError: there is none: the operator does not apply to the graph.
@@ -105,7 +105,7 @@ def operator(name: str, family: str) -> Callable[[Mutation], Mutation]:
 
 
 def own_layers(graph: Graph) -> list[int]:
-    """The layers of a graph that are no repairs."""
+    """The layers of a graph that are no shape adapters."""
     return [i for i in graph.layers if not graph.nodes[i].repair]
 
 

@@ -60,7 +60,7 @@ class Memo(Strategy):
         self._current: Choice | None = None
 
     def fitness(self, choice: Choice) -> float:
-        """What a pair served so far, spread over the times that it was selected."""
+        """The rewards of a pair, divided by how often it was selected."""
         slot, operator = choice
         scores = self._model_scores[slot] + self._operator_scores[operator]
         return scores / (self._selected[choice] + 1)
@@ -113,7 +113,7 @@ class Memo(Strategy):
         return self.seeds[self._names[slot]]
 
     def learnt(self) -> dict[str, Any]:
-        """The pool, all scores, and where the chain stands."""
+        """The pool, all scores, and the state of the chain."""
         return {
             "pool": [graph.to_json() for graph in self._pool],
             "model_scores": sorted(self._model_scores.items()),

@@ -15,11 +15,11 @@ from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 
 
 class Cradle(Strategy):
-    """CRADLE runs the published models as they are."""
+    """CRADLE, which runs the published models as they are."""
 
     @property
     def limit(self) -> int:
-        """One proposal for each seed."""
+        """The number of proposals: one for each seed."""
         return len(self.seeds)
 
     def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:

@@ -49,7 +49,7 @@ class Cost:
     """What an input costs.
 
     Attributes:
-        seconds: that both models take for it.
+        seconds: the seconds that both models take for it.
         changing: seconds that a change of it takes; one change of many inputs takes less for each.
         size: its bytes.
         answer: numbers of a model's answer to it.
@@ -85,7 +85,7 @@ def within(
         minutes: the budget.
         params: the counts that are wanted.
         inputs: how many were given.
-        cost: of an input.
+        cost: the cost of an input.
         free: whether the command line leaves a parameter free.
         resumes: whether the same command goes on from what this one has done.
 

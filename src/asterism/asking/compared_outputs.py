@@ -19,7 +19,7 @@ from asterism.vetting.params import VetParams
 
 #: How far outputs of unlike sizes are apart; others are at most 1 apart.
 _UNLIKE = 2.0
-#: Another order than the files' is taken where outputs are then less than so much as far apart.
+#: Outputs are reordered only if that at least halves their total distance.
 _CLEARLY = 0.5
 
 
@@ -43,7 +43,7 @@ def told_by_names(names: Sequence[str], chosen: bool, other: Sequence[Output]) -
     """Whether names, or there being one output only, tell which outputs belong together.
 
     Args:
-        names: of the original's outputs that are compared.
+        names: the names of the original's outputs that are compared.
         chosen: whether it has others too.
         other: the compressed model's outputs.
     """
@@ -62,7 +62,7 @@ def matching_outputs(
 
     Args:
         file: the compressed model's, for messages.
-        names: of the original's outputs that are compared.
+        names: the names of the original's outputs that are compared.
         chosen: whether it has others too. If not, the order of both files counts, unless outputs
             are clearly nearer to each other in another one.
         own: the original's outputs for some inputs.

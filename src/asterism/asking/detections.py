@@ -197,7 +197,7 @@ def _of_parts(
         outputs: all, in the model's order.
         parts: boxes, scores, then labels and the number, where they are there.
         labelled: whether labels are there.
-        form: of the boxes.
+        form: the form of the boxes.
     """
     held, rows = [output for output in outputs if output in parts], _count(parts[0])
     widths = [0 if output.values[0].size < rows else _width(output) for output in held]

@@ -112,7 +112,7 @@ def doubt_calibration(
 
     Args:
         params: how the models are fed.
-        signature: of the original, which takes real numbers.
+        signature: the signature of the original, which takes real numbers.
         compressed: the compressed model.
         inputs: some of the given ones.
     """
@@ -146,7 +146,7 @@ def doubt_preprocessing(
     pictures: GivenInputs,
     own: OriginalAnswers,
 ) -> str:
-    """A line where the compressed model is as the original if pictures are preprocessed otherwise.
+    """A warning if the models agree only under another preprocessing; otherwise an empty text.
 
     A file may hold a part of the preprocessing, or take colours in another order.
 

@@ -212,8 +212,8 @@ class SettledJudging:
     """The run that judges a test set.
 
     Attributes:
-        lane: that judges it.
-        overrides: of Hydra.
+        lane: the lane that judges it.
+        overrides: the overrides of Hydra.
         said: what was found out about the files, one line each.
     """
 

@@ -98,7 +98,7 @@ def _planes(
     """How several numbers at each place are compared.
 
     Args:
-        output: that has them.
+        output: the output that has them.
         scene: what is known beside.
         axis: along which they lie.
         coarse: how many places of the picture are one of the map, along a side.

@@ -38,10 +38,10 @@ class OriginalAnswers:
 
     Attributes:
         outputs: each output's finite answers.
-        labels: of the inputs that it answers; None without labels.
+        labels: the labels of the inputs that it answers; None without labels.
         silent: inputs to which it gives no finite answer.
         inputs: how many there are.
-        seconds: that it took for each.
+        seconds: the seconds that it took for each.
     """
 
     outputs: tuple[Output, ...]
@@ -71,7 +71,7 @@ class OriginalProbe:
     Args:
         subject: the original.
         feeding: what it gets beside the inputs.
-        inputs: that it will be asked about.
+        inputs: the inputs that it will be asked about.
 
     Raises:
         UserError: it cannot be opened, or fails on an input.

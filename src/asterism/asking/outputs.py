@@ -49,11 +49,11 @@ class OutputContext:
     """What is known about a pair besides an output itself.
 
     Attributes:
-        kind: of the inputs.
-        sizes: of a picture, height and width; empty of other inputs.
+        kind: the kind of the inputs.
+        sizes: the sizes of a picture, height and width; empty of other inputs.
         vocabulary: rows of the table that tokens index; 0 where there is none.
         labels: the right class of each input; None where unknown.
-        channels: of pictures; 0 of other inputs.
+        channels: the channels of pictures; 0 of other inputs.
     """
 
     kind: str
@@ -163,7 +163,7 @@ class ComparisonChoice:
     Attributes:
         kind: the comparison's name.
         why: what tells it.
-        options: of the comparison, beside its defaults.
+        options: the options of the comparison, beside its defaults.
     """
 
     kind: str

@@ -40,7 +40,7 @@ class PreprocessingTrial:
     """One preprocessing that was tried on the original.
 
     Attributes:
-        name: of the preprocessing, a file of ``conf/preprocessing``.
+        name: the name of the preprocessing, a file of ``conf/preprocessing``.
         channels: ``rgb`` or ``bgr``.
         accuracy: the share of inputs that the original then gets right; None without labels.
         confidence: its mean probability of the class that it answers; None where it gives none.

@@ -84,7 +84,7 @@ class SettledQuestion:
     """A settled question: parameters, and what was assumed.
 
     Attributes:
-        overrides: of Hydra.
+        overrides: the overrides of Hydra.
         said: a line for each thing that was settled.
         large: whether an input or the answers to it take so much memory that stages run one after
             the other.

@@ -45,13 +45,13 @@ class VetRequest:
         original: the original, or its file.
         compressed: the compressed model, or its file.
         inputs: a file, a folder, or arrays.
-        kind: of the inputs.
-        comparison: of the outputs.
-        options: of the comparison.
+        kind: the kind of the inputs.
+        comparison: the comparison of the outputs.
+        options: the options of the comparison.
         labels: a file of labels.
         preprocessing: a choice of ``conf/preprocessing``, for images.
         constants: ``NAME=NUMBER`` or ``NAME=ROLE``, values of further inputs.
-        minutes: that the answer may take.
+        minutes: the minutes that the answer may take.
         overrides: further overrides of Hydra.
         earlier: the certificate of an earlier run, which may have left something out of the same
             question; there may be no such file.

@@ -26,7 +26,7 @@ class FittedCriteria:
     Attributes:
         tracer: records neurons.
         subject: the subject layer's name.
-        relevance: of its neurons.
+        relevance: the relevance of its neurons.
         target_class: the class for which neurons are important; None for all.
         idc: importance-driven coverage by number of important neurons, ascending.
         others: the other criteria by name.

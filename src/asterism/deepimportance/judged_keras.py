@@ -46,7 +46,7 @@ class Propagator:
         layer: name of the Keras layer at whose output relevance is wanted; None for the input.
         low: smallest value of the model's input (after preprocessing); one, or one a channel.
         high: largest such value.
-        dtype: of the computation; ``float64`` for checks.
+        dtype: the dtype of the computation; ``float64`` for checks.
 
     Raises:
         UserError: a layer that relevance cannot pass; no layer of that name; or one at or behind

@@ -71,7 +71,7 @@ def propagate(
     Args:
         network: the operations.
         composite: rules.
-        values: of all nodes, as :meth:`Network.values` gives them.
+        values: the values of all nodes, as :meth:`Network.values` gives them.
         seed: relevance of ``network.start``, of its shape.
         target: index of the node whose relevance is wanted.
     """

@@ -89,7 +89,7 @@ class Tolerance:
         ulps: roundings per layer, relative to a value and to its tensor's root mean square.
         conditioning: multiple of ``spread``, what float32's rounding of inputs and weights moves
             an output.
-        epsilon: of the coarsest dtype in the model.
+        epsilon: the epsilon of the coarsest dtype in the model.
         depth: layers on the longest path.
     """
 

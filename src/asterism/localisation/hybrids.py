@@ -159,7 +159,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
 
     Args:
         pair: the matched pair.
-        tensors: of the original, that are wanted.
+        tensors: the tensors of the original, that are wanted.
 
     Returns:
         The model, which gives these tensors and the quantised nodes' versions of them, where there

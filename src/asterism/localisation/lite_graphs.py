@@ -24,8 +24,8 @@ def convertible(content: bytes, name: str) -> bytes:
     """A LiteRT file with all inputs, outputs and variables turned into ones of real numbers.
 
     Args:
-        content: of the file.
-        name: of the file, for messages.
+        content: the content of the file.
+        name: the name of the file, for messages.
 
     Returns:
         The file's content; as it was where nothing has to be changed.

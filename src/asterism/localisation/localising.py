@@ -86,7 +86,7 @@ class Localisation:
     """The nodes to blame, and sets of them that were tried in float.
 
     Attributes:
-        errors: of the tensors along the graph.
+        errors: the errors of the tensors along the graph.
         ranking: quantised nodes, the most to blame first.
         order: indices of nodes, in the order in which they join the set that stays float.
         trials: what the sets of the order's beginnings do, by their sizes from 0; measured.
@@ -112,7 +112,7 @@ class BlamedNodes:
         most: nodes of the largest set, a tenth of all where it is None.
 
     Attributes:
-        errors: of the tensors along the graph.
+        errors: the errors of the tensors along the graph.
         ranking: quantised nodes, the most to blame first.
     """
 
@@ -162,7 +162,7 @@ def work_of(pair: MatchedPair, errors: Sequence[TensorError]) -> float:
 
     Args:
         pair: the matched pair.
-        errors: of the pair's tensors, which say how many values each has.
+        errors: the errors of the pair's tensors, which say how many values each has.
     """
     values = {error.tensor: error.values for error in errors}
     graph, work = pair.opened.original, _A_VALUE * sum(values.values())

@@ -68,7 +68,7 @@ def pair_graphs(
     Args:
         original: an ``onnx.ModelProto``.
         compressed: an ``onnx.ModelProto``.
-        names: of the two, for messages.
+        names: the names of the two, for messages.
 
     Raises:
         UserError: see :func:`open_graphs`.

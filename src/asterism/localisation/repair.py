@@ -34,7 +34,7 @@ class RepairedFile:
     Attributes:
         floats: indices of the nodes in float.
         finer: indices of the nodes that are quantised anew.
-        bits: of the outputs of nodes that are quantised anew.
+        bits: the bits of the outputs of nodes that are quantised anew.
         finest: indices of the nodes among these whose weights have 16 bits.
         content: the file; ONNX' checker has nothing to say against it.
         gone: share of the deviation on the given inputs that is gone; negative where it grew.
@@ -93,7 +93,7 @@ class RepairCurve:
 
     Attributes:
         pair: the matched pair.
-        localisation: of the compressed model as it is.
+        localisation: the localisation of the compressed model as it is.
         files: the points: the compressed model with nothing changed first.
         evaluations: runs of candidate graphs over all inputs that it took.
     """

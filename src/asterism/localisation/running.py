@@ -49,7 +49,7 @@ class FilledRun:
     """A run of a model with a fixed batch, padded with items whose answers are ignored.
 
     Attributes:
-        run: of the whole batch.
+        run: the run of the whole batch.
         items: how many items at its beginning are asked about.
     """
 
@@ -89,7 +89,7 @@ class Session:
 
     Args:
         model: an ``onnx.ModelProto``, or one that is serialised.
-        name: of the model, for messages.
+        name: the name of the model, for messages.
         optimised: whether ONNX Runtime fuses nodes, as it does in use.
 
     Raises:

@@ -47,8 +47,8 @@ def best_range(observed: Array, dtype: Any, shares: Array = SHARES) -> tuple[Arr
 
     Args:
         observed: values.
-        dtype: of the integers.
-        shares: of the values' range, that are tried.
+        dtype: the dtype of the integers.
+        shares: the shares of the values' range, that are tried.
     """
     limits = np.iinfo(dtype)
     low, high = min(0.0, float(observed.min())), max(0.0, float(observed.max()))

@@ -63,9 +63,9 @@ class Certificate:
     Attributes:
         verdict: the verdict that follows from the numbers below.
         sha256: of the files that the numbers are about, see :meth:`.GivenPair.hashes`.
-        versions: of the libraries that compute, as far as they are installed.
-        commands: that repeat it, see :meth:`.VetParams.commands`.
-        seed: of everything that is random.
+        versions: the versions of the libraries that compute, as far as they are installed.
+        commands: the commands that repeat it, see :meth:`.VetParams.commands`.
+        seed: the seed of everything that is random.
         parameters: as YAML, in their order, which counts for mutators; JSON files here have sorted
             keys.
         measured: agreement and flips.

@@ -56,7 +56,7 @@ class OverflowingTensor:
         tensor: its name in the original.
         node: name of the original's node that makes it.
         operator: that node's type.
-        type: that the compressed file has it in: ``float16`` or ``bfloat16``.
+        type: the type that the compressed file has it in: ``float16`` or ``bfloat16``.
         limit: the largest number of that type.
         largest: the largest finite magnitude, on the given inputs.
         inputs: on how many of them it is beyond the limit.
@@ -93,7 +93,7 @@ class HalfPrecision:
     """Types of 16 bits in a file, compared with the original and with what ran here.
 
     Attributes:
-        types: of 16 bits that the file has tensors of.
+        types: the types of 16 bits that the file has tensors of.
         tensors: how many such tensors were compared with the original's.
         unmatched: how many have no counterpart in the original.
         inputs: how many the original was run on.
@@ -101,7 +101,7 @@ class HalfPrecision:
         unanswered: on how many a device that rounds after each node gives no finite answer; None
             where that is not known.
         beyond: the tensors, in the order in which they are computed.
-        constants: that are lost.
+        constants: the constants that are lost.
         ran_otherwise: nodes that ONNX Runtime does not compute here as the file says.
     """
 
@@ -129,7 +129,7 @@ def compare_half_precision(
     Args:
         original: an ONNX file, in 32 bits.
         compressed: an ONNX file.
-        runs: of the original.
+        runs: the runs of the original.
 
     Returns:
         What was found; None where the compressed file has no tensor of 16 bits.
@@ -337,7 +337,7 @@ def rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
     Sums within a node are in 32 bits, as most devices have them.
 
     Args:
-        graph: of the file, without ``Constant`` nodes.
+        graph: the graph of the file, without ``Constant`` nodes.
         types: the tensors that are rounded, with their types.
 
     Raises:

@@ -37,7 +37,7 @@ class RepairTask:
         vetted: the pair.
         unseen: rows of the inputs that the repair has not seen, int64, ascending.
         seed: the run's seed.
-        speeds: of the original and of the compressed model.
+        speeds: the speeds of the original and of the compressed model.
         folder: gets tables and the repaired file.
     """
 

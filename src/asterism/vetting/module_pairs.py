@@ -40,7 +40,7 @@ class PartExchange(ABC):
     """Two models whose parts can be exchanged by name.
 
     Attributes:
-        parts: that differ.
+        parts: the parts that differ.
         applied_by: the line that leaves the parts of the list ``kept`` in float where the model is
             quantised again.
     """
@@ -129,7 +129,7 @@ def exchanged(
     Args:
         compressed: is left as it is.
         original: whose parts are taken.
-        names: of the parts, fully qualified.
+        names: the names of the parts, fully qualified.
         above: the name of ``compressed`` within the whole, with a dot.
     """
     clone = copy.copy(compressed)
@@ -199,7 +199,7 @@ def errors_of_parts(
     Args:
         original: in floating point.
         compressed: beside it.
-        parts: that differ.
+        parts: the parts that differ.
         ask_both: run the original, and the compressed model, on the same inputs in one order.
     """
     theirs: dict[str, list[Any]] = defaultdict(list)

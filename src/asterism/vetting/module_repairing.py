@@ -118,12 +118,12 @@ class _Trials:
         cases: inputs on which they deviate.
 
     Attributes:
-        parts: that differ.
+        parts: the parts that differ.
         base: the compressed model as it is.
         finer: names of parts whose weights get a scale for each channel in all that follows.
         spent: how many candidates ran.
         applied_by: see :class:`~asterism.vetting.module_pairs.PartExchange`.
-        errors: of the output of each part.
+        errors: the errors of the output of each part.
 
     Raises:
         UserError: no part differs, or the models deviate on none of these inputs any more.

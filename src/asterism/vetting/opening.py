@@ -248,11 +248,11 @@ def draw_rows(
     """Rows drawn at random; a larger count, and further rows, only add to them.
 
     Args:
-        rows: of the inputs, int64.
+        rows: the rows of the inputs, int64.
         count: how many at most.
         total: how many inputs there are.
         seed: the run's.
-        purpose: of the random numbers.
+        purpose: the purpose of the random numbers.
 
     Returns:
         Ascending.
@@ -292,7 +292,7 @@ def read_given(
 
     Args:
         params: what is asked.
-        signature: of the model.
+        signature: the signature of the model.
         given: a file, a folder, or arrays; None for what the parameters name.
     """
     if isinstance(given, Arrays):

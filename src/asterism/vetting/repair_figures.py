@@ -37,7 +37,7 @@ class Speed:
 
     Attributes:
         file: ``original``, ``compressed`` or ``repaired``.
-        bytes: of the file, or of a module's parameters; None where there are none.
+        bytes: the bytes of the file, or of a module's parameters; None where there are none.
         milliseconds: for one input, the median of several runs.
     """
 
@@ -85,11 +85,11 @@ class JudgedRepair:
     Attributes:
         gone_held_out: of the deviations on unseen inputs and of the new search.
         differ_before: of the compressed model on unseen inputs.
-        agreement: of the repaired model on them.
-        flips: of the repaired model.
+        agreement: the agreement of the repaired model on them.
+        flips: the flips of the repaired model.
         new_search: by the search's name, shares of seeds with a triggering input, ``before`` and
             ``after`` the repair.
-        criteria: of the verdict.
+        criteria: the criteria of the verdict.
     """
 
     gone_held_out: Share
@@ -133,7 +133,7 @@ class RepairFigures:
         with_finer_scales: names of those whose weights have a scale for each channel instead.
         applied_by: see :class:`~asterism.vetting.module_pairs.PartExchange`.
         gone: share of the deviations that is gone on the inputs that the repair was made by.
-        bytes: of the repaired model.
+        bytes: the bytes of the repaired model.
         bytes_before: of the compressed one.
         bytes_original: of the original.
         sha256: of the repaired file.

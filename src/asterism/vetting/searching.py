@@ -52,9 +52,9 @@ def search_rows(
 
     Args:
         vetted: the pair and the searches.
-        rows: of the given inputs, int64.
+        rows: the rows of the given inputs, int64.
         most: how many of them are seeds at most.
-        seed: of everything that is random.
+        seed: the seed of everything that is random.
 
     Returns:
         What each search found, by its name.

@@ -45,7 +45,7 @@ def symptoms_of(f: Rows, g: Rows, shapes: Mapping[str, Sequence[int]]) -> list[S
     Args:
         f: outputs of the original, ``(N, K)``.
         g: those of the compressed model.
-        shapes: of each output of one input, in the order in which a row holds them.
+        shapes: the shapes of each output of one input, in the order in which a row holds them.
     """
     found: list[Symptom] = []
     start = 0

@@ -92,10 +92,10 @@ def criteria_of(
 
     Args:
         agreement: on the given inputs.
-        symptoms: of outputs that are broken whatever they mean.
+        symptoms: the symptoms of outputs that are broken whatever they mean.
         flips: under slight natural changes; None where none were tried.
         thresholds: what has to be kept.
-        confidence: of the interval of the accuracy that was lost.
+        confidence: the confidence of the interval of the accuracy that was lost.
         unanswered: by a device that computes in the 16-bit numbers that the file names; None
             where it names none.
     """
@@ -126,7 +126,7 @@ def decide(
     """The verdict that follows from criteria.
 
     Args:
-        criteria: of the compressed model as it is.
+        criteria: the criteria of the compressed model as it is.
         repaired: of the repaired file on inputs that the repair has not seen; None where there is
             none, or where it agrees with the original on fewer of these inputs than before, or is
             slower than the original.

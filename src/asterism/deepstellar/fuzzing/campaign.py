@@ -83,7 +83,7 @@ class ChunkResult:
         mutators: int16 ``(M,)``.
         predicted: int64 ``(M,)``.
         items: by criterion, int32 ``(M, …)``, the items that the mutants visit.
-        visits: of the guiding criterion's items.
+        visits: the visits of the guiding criterion's items.
     """
 
     mutants: Lineages

@@ -80,9 +80,9 @@ def fuzz(
 def unite_islands(islands: Sequence[Population], seeds: int) -> Population:
     """The findings of all islands as those of one campaign, in the order of the islands.
 
-    A moment of the union, in its ``found`` columns, is the islands' common moment times their
-    number; larger islands run a little longer, but nothing is found after the last mutant. Of
-    crashes with equal images the first found is kept.
+    In the merged result, ``found`` counts mutants of all islands: an island's count is multiplied
+    by the number of islands, and is at most the number of all mutants. Of crashes with equal images
+    the first found is kept.
 
     Args:
         islands: campaigns that began with the same seeds.

@@ -30,7 +30,7 @@ class Embedding(Comparison):
 
     Args:
         options: see :class:`EmbeddingOptions`.
-        shape: of the outputs; all of a row are one vector.
+        shape: the shape of the outputs; all of a row are one vector.
     """
 
     Options = EmbeddingOptions

@@ -107,7 +107,7 @@ class MultiLabel(Comparison):
 
     Args:
         options: the thresholds.
-        shape: of the outputs; all of a row are labels.
+        shape: the shape of the outputs; all of a row are labels.
     """
 
     Options = MultiLabelOptions
@@ -144,7 +144,7 @@ class MultiLabel(Comparison):
         return least
 
     def answers(self, outputs: Outputs) -> NDArray[np.int64]:
-        """1 for each present label, int64 ``(N, K)``; see :meth:`.ProbabilisticComparison.answers`."""
+        """1 per present label, int64 ``(N, K)``; see :meth:`.ProbabilisticComparison.answers`."""
         return (outputs >= self._thresholds).astype(np.int64)
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:

@@ -53,7 +53,7 @@ class ValueTolerance(NumberComparison):
 
     Args:
         options: see :class:`ToleranceOptions`.
-        shape: of the outputs; all of a row are values.
+        shape: the shape of the outputs; all of a row are values.
     """
 
     Options = ToleranceOptions
@@ -104,7 +104,7 @@ class Regression(NumberComparison):
 
     Args:
         options: see :class:`RegressionOptions`.
-        shape: of the outputs; all of a row are numbers.
+        shape: the shape of the outputs; all of a row are numbers.
     """
 
     Options = RegressionOptions

@@ -48,7 +48,7 @@ class Together(Comparison):
 
     Args:
         options: see :class:`TogetherOptions`.
-        shape: of a row, which holds one output after the other.
+        shape: the shape of a row, which holds one output after the other.
     """
 
     Options = TogetherOptions

@@ -228,7 +228,7 @@ def shrink_difference(
     Args:
         items: numbers ``(n, ...)``.
         references: ``(n, ...)``.
-        share: of each item, float64 ``(n,)``, at most 1.
+        share: the share of each item, float64 ``(n,)``, at most 1.
     """
     difference = items.astype(np.float64) - references
     kept: NDArray[np.float64] = difference * share.reshape(-1, *[1] * (items.ndim - 1))

@@ -23,7 +23,7 @@ class Repairer(ABC):
     Args:
         options: the repairer's own.
         classes: how many classes the models tell apart.
-        seed: of everything random in the training.
+        seed: the seed of everything random in the training.
     """
 
     #: The options that this repairer takes.

@@ -204,7 +204,7 @@ def installed_versions(*names: str) -> dict[str, str]:
     """Version of each distribution that libraries and converters name; nothing is imported.
 
     Args:
-        names: of the libraries and converters; none for all of them.
+        names: the names of the libraries and converters; none for all of them.
     """
     wanted = names or (*LIBRARIES, *CONVERTERS)
     plugins = [LIBRARIES[name] if name in LIBRARIES else CONVERTERS[name] for name in wanted]

@@ -131,7 +131,7 @@ class Blame:
         params: the oracle's tolerances.
         case: what a part must show.
         subject: the model.
-        inputs: of the model.
+        inputs: the inputs of the model.
     """
 
     def __init__(

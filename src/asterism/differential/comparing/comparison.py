@@ -35,14 +35,14 @@ class ComparisonRequest:
 
     Args:
         models: files.
-        shapes: of inputs by name.
+        shapes: the shapes of inputs by name.
         size: stands for free sizes.
         inputs: an ``.npz`` with a batch for each model; None: inputs are drawn.
         distributions: inputs to draw.
         explained: rows of the page whose nodes are looked for.
         steps: parts tried for each of them.
         target: folder of the page; replaced.
-        changes: of parameters, as ``-S`` takes them.
+        changes: the changes of parameters, as ``-S`` takes them.
         root: the project whose parameters count.
     """
 
@@ -75,8 +75,8 @@ class ComparisonRow:
         cases: each of them.
         part: the smallest part of the model that shows the worst one; None where it was not looked
             for.
-        folder: of the part's script, relative to the page.
-        statuses: of the script, by the library that ran it.
+        folder: the folder of the part's script, relative to the page.
+        statuses: the statuses of the script, by the library that ran it.
     """
 
     cases: list[ComparisonCase]
@@ -123,10 +123,10 @@ class ComparisonPage:
     """The differences between the two commands' pages.
 
     Args:
-        anchor: of the page's part of the report.
-        template: of that part.
+        anchor: the anchor of the page's part of the report.
+        template: the template of that part.
         facts: the file of all that was found, beside the page.
-        question: that the page answers.
+        question: the question that the page answers.
         counted: what is counted of the models.
         summary: of a terminal, what so many models do, with places for the libraries' names.
         kinds: what can become of a model, the worst first.
@@ -150,9 +150,9 @@ class BackendComparison:
     """What is found of all models that run side by side.
 
     Args:
-        page: of the command.
+        page: the page of the command.
         compared: the libraries, each with its version.
-        versions: of the packages in each of two versions.
+        versions: the versions of the packages in each of two versions.
         subjects: the models, with what became of each.
         no_reference: models that no reference computes, by name, and why.
         rejected: models, ways to run them and nodes to blame that were left out, with the reason.

@@ -51,7 +51,7 @@ def all_values(
     Args:
         pool: started workers.
         subject: the model.
-        inputs: of one kind.
+        inputs: the inputs of one kind.
         backends: beside the reference.
     """
     every, names = subject.exposing()
@@ -108,7 +108,7 @@ def within_type(
         pool: started workers of the references.
         subject: the model.
         inputs: by distribution.
-        findings: of the model.
+        findings: the findings of the model.
     """
     suspects = {one.distributions[0] for one in findings if _is_suspect(one)}
     said: dict[str, str] = {}
@@ -151,7 +151,7 @@ def answers_of(judge: Judge) -> Answers:
     The reference comes last, where there is one.
 
     Args:
-        judge: of a model, on inputs on which nothing decides.
+        judge: the judge of a model, on inputs on which nothing decides.
     """
     groups: list[list[str]] = []
     for backend in sorted(judge.backends_that_ran, key=lambda b: precision_of(b) is not None):

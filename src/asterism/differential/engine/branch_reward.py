@@ -23,7 +23,7 @@ class BranchReward:
 
     Args:
         worker_pool: where models are run; its workers measure branches.
-        seed: of the inputs.
+        seed: the seed of the inputs.
     """
 
     def __init__(self, worker_pool: WorkerPool, seed: int) -> None:
@@ -66,7 +66,7 @@ def branch_reward(backends: Sequence[str], weights: Path, seed: int) -> Iterator
     Args:
         backends: where models are run.
         weights: file of the arrays that nodes may name.
-        seed: of the inputs.
+        seed: the seed of the inputs.
     """
     with WorkerPool(backends, _LIMITS, weights, {SWITCH: "1"}) as worker_pool:
         worker_pool.start()

@@ -101,7 +101,7 @@ def execute(
         graphs: the models.
         worker_pool: workers, started when there is a model to run.
         distributions: names of the inputs to run with.
-        seed: of the inputs.
+        seed: the seed of the inputs.
         units: who runs each part of the models.
         special_share: of the models, those that also run with special inputs of one kind.
         outside_share: of the models, those of which a layer is tried with an invalid value.
@@ -151,11 +151,11 @@ def task_of(
     """A model with inputs; or a layer of it with an invalid configuration.
 
     Args:
-        index: of the model.
+        index: the index of the model.
         graph: the model.
         group: kinds of inputs.
         backends: where it runs, those of them that can do what is asked.
-        seed: of the inputs.
+        seed: the seed of the inputs.
     """
     outside = outside_of(graph, seed, index) if OUTSIDE in group else None
     changed: Config = {}

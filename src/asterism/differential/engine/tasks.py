@@ -56,7 +56,7 @@ class ExecutionOutcome:
         stage: where it ended: ``build``, ``convert``, ``compile`` or ``run``.
         status: one of :data:`STATUSES`; ``blocked`` where the file it reads was not made.
         exception: type of the exception, with its module; empty where there was none.
-        message: of the exception, or the last log lines of a worker that died.
+        message: the message of the exception, or the last log lines of a worker that died.
         frame: ``file:function`` of the innermost frame inside the libraries.
         warned: the library's own warning that it does not compute what the model says.
     """
@@ -99,8 +99,8 @@ class GivenFile:
     """A model as a file, which the backends read that are called ``library:file``.
 
     Args:
-        content: of the file.
-        suffix: of its name, which says its format.
+        content: the content of the file.
+        suffix: the suffix of its name, which says its format.
         quantises: whether some step of it quantises.
     """
 

@@ -102,7 +102,7 @@ class Finding:
         severity: ``normal``, or ``special`` where NaN, infinity or empty inputs are needed.
         exception: type, with module.
         frame: innermost frame inside the libraries.
-        message: of the exception.
+        message: the message of the exception.
         excess: how far off the worst output of the worst backend is, see :class:`Difference`.
         d_mad: CRADLE's metric between that output and an agreeing backend's, for comparison.
         before: what the worker of the first backend had run before, the latest last.

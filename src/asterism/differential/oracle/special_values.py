@@ -31,7 +31,7 @@ class FiniteProbes:
     """The runs with finite numbers in place of the special ones.
 
     Args:
-        kinds: of the special numbers, of :data:`~asterism.differential.reference.runs.PROBED`.
+        kinds: those of :data:`~asterism.differential.reference.runs.PROBED` that occur.
             What is judged of an element all of them must decide.
         high: outputs of the one run.
         low: outputs of the other.

@@ -142,8 +142,8 @@ class ReferenceOutputs:
 
     Args:
         references: runs by name, each of which may be right; scripts expect the first one's.
-        dtypes: that each output must have; none where any are right.
-        tolerance: of backends that round to the model's own dtype.
+        dtypes: the dtypes that each output must have; none where any are right.
+        tolerance: the tolerance of backends that round to the model's own dtype.
         base: the run that rounding moves; None where that was not measured.
         moved: that run with inputs and weights off by rounding, by the rounding's dtype.
         probes: what tells which elements are judged where inputs are special; None: all are.

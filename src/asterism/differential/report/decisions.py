@@ -35,7 +35,7 @@ class ExpectedOutputs:
         expected: right outputs, of float64.
         actual: what the backend to blame gave.
         allowed: tolerated deviation of each element.
-        dtypes: that the outputs must have; none where any are right.
+        dtypes: the dtypes that the outputs must have; none where any are right.
     """
 
     expected: Arrays

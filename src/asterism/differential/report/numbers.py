@@ -42,7 +42,7 @@ class FilledNumbers:
 
     Args:
         inputs: a batch for each input.
-        weights: of each layer that has some, by its node, in Keras' order.
+        weights: the weights of each layer that has some, by its node, in Keras' order.
     """
 
     inputs: tuple[Array, ...]
@@ -162,7 +162,7 @@ def simple_inputs(kind: str, shapes: Sequence[tuple[Shape, str]]) -> list[tuple[
     """Simple inputs to try, the simplest first.
 
     Args:
-        kind: of the inputs that show a finding.
+        kind: the kind of the inputs that show a finding.
         shapes: shape and dtype of each.
     """
     floating = all("float" in dtype for _, dtype in shapes)

@@ -32,7 +32,7 @@ class Runner:
 
     Args:
         backend: ``library:option``; None for a converter alone.
-        library: of the backend.
+        library: the library of the backend.
         converter: whose file it reads; None where it runs the Keras model.
     """
 
@@ -203,8 +203,8 @@ def write_file_script(
     Args:
         script: its file.
         title: what the script is about, one line.
-        backend: that is to blame.
-        content: of the model's file.
+        backend: the backend that is to blame.
+        content: the content of the model's file.
         inputs: the batch that shows it.
         right: what is right; None where something fails.
         finding: what is looked for.

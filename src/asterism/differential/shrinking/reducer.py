@@ -42,7 +42,7 @@ class Reducer(Generic[M]):
     Args:
         shows: asked for every candidate; the model that comes in is known to show it.
         key: a name of a candidate; nothing is asked twice.
-        budget: of candidates.
+        budget: the budget of candidates.
     """
 
     def __init__(
@@ -167,8 +167,8 @@ class TriageBudget:
 
     Args:
         steps: how many.
-        name: of the parameter that says so.
-        ceiling: of time, after which none is tried.
+        name: the name of the parameter that says so.
+        ceiling: the ceiling of time, after which none is tried.
 
     Attributes:
         tried: how many candidates were asked.

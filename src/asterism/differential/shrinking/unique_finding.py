@@ -63,7 +63,7 @@ class UniqueFinding:
         unfinished: why the minimal model may not be the smallest; empty where it is.
         changed: parameters of the layer with other values than the graph's, be they invalid.
         out_of_time: whether it is unfinished for want of time, which the next run may have.
-        folder: of its script and report, below the folder of all findings.
+        folder: the folder of its script and report, below the folder of all findings.
         confirmed: how the fresh processes of its script ended.
         known: a link to an issue or a page; empty where there is none.
         limit: what the library is documented not to do; empty where it is no known limit.

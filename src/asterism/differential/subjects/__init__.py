@@ -69,7 +69,7 @@ def fitting_shape(
         stated: what the file says; 0 where a size is free.
         given: what the user says; None for nothing.
         size: stands for free sizes but the first axis', which is the batch.
-        dtype: of the numbers.
+        dtype: the dtype of the numbers.
         where: the input, for messages.
 
     Raises:

@@ -152,9 +152,9 @@ def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     """A user's ``.pt2`` file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         size: stands for every free size but the first axis', which is the batch.
-        shapes: of inputs by name, with the batch, in place of what the program says.
+        shapes: the shapes of inputs by name, with the batch, in place of what the program says.
 
     Raises:
         UserError: it is no such file, could run foreign code, or a shape does not fit.

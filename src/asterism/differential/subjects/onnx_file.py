@@ -199,10 +199,10 @@ def subject_of(
     """A model with sizes for its inputs.
 
     Args:
-        name: of the subject.
+        name: the name of the subject.
         model: what to run.
         size: stands for every free size but the first axis', which is the batch.
-        shapes: of inputs by name, with the batch, in place of what the model says.
+        shapes: the shapes of inputs by name, with the batch, in place of what the model says.
         names: what the user's file calls the model's parts; None for a model of ours.
 
     Raises:

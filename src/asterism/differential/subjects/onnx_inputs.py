@@ -50,7 +50,7 @@ def specs_of(
     """The inputs of a model, with sizes that fit together.
 
     Args:
-        name: of the model, for messages.
+        name: the name of the model, for messages.
         model: the model.
         values: the inputs' declarations, by what the user calls them.
         size: stands for free sizes but the first axis', which is the batch.
@@ -172,7 +172,7 @@ def infer_graph_shapes(model: onnx.ModelProto, shapes: Shapes) -> Any:
 
     Args:
         model: of which only what is no constant is asked.
-        shapes: of the inputs, by name.
+        shapes: the shapes of the inputs, by name.
     """
     import onnx
 
@@ -198,7 +198,7 @@ def bounds_of(model: onnx.ModelProto, shapes: Shapes) -> dict[str, int]:
 
     Args:
         model: the model.
-        shapes: of its inputs, by name.
+        shapes: the shapes of its inputs, by name.
     """
     graph = infer_graph_shapes(model, shapes)
     sizes = {c.name: list(c.dims) for c in model.graph.initializer}

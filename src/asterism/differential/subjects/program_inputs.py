@@ -72,7 +72,7 @@ def bounds_of(nodes: Sequence[Any], hint: Callable[[Any], int]) -> dict[str, int
     """Below what integers are to be drawn for inputs that index: the rows of the smallest table.
 
     Args:
-        nodes: of the program's graph.
+        nodes: the nodes of the program's graph.
         hint: gives a number for a size.
     """
     same: dict[Any, dict[str, int]] = {}

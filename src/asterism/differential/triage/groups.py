@@ -79,7 +79,7 @@ def unique_outside(
     Args:
         excluded: findings that are no wrong results; those of other kinds are passed over.
         graphs: the models of the run.
-        seed: of the run.
+        seed: the seed of the run.
         most: findings at most.
         known: signatures of earlier runs.
     """

@@ -56,7 +56,7 @@ class Triage:
         show: asks whether a model shows a finding.
         params: budgets.
         memory: what earlier runs have shrunk.
-        ceiling: of time.
+        ceiling: the ceiling of time.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class FindingsToTriage:
     """The oracle's findings, and what is already known about them.
 
     Args:
-        findings: of all models, in their order.
+        findings: the findings of all models, in their order.
         graphs: the models.
         weights: file of the arrays that nodes may name.
         excluded: what is no wrong result; of findings just outside of what is valid scripts are

@@ -17,7 +17,7 @@ class InputSizes:
 
     Args:
         open_size: of an axis of an input that no shape is given for.
-        shapes: of inputs; they must agree with what the model says.
+        shapes: the shapes of inputs; they must agree with what the model says.
     """
 
     open_size: int

@@ -36,8 +36,8 @@ def graph_of(
     Args:
         model: Functional or Sequential; models inside it are flattened.
         open_size: stands for the axes that the model leaves open.
-        seed: of layers without stored weights.
-        shapes: of inputs, in place of the open size.
+        seed: the seed of layers without stored weights.
+        shapes: the shapes of inputs, in place of the open size.
 
     Returns:
         The graph, and the arrays that its nodes name.

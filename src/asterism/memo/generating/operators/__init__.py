@@ -282,7 +282,7 @@ def weight_mutation(kind: str) -> Mutation:
     """A mutation that marks a layer that (most likely) has weights: they are edited when made.
 
     Args:
-        kind: of the edit, one of :data:`~asterism.memo.graphs.weights.WEIGHT_EDITS`.
+        kind: the kind of the edit, one of :data:`~asterism.memo.graphs.weights.WEIGHT_EDITS`.
     """
 
     def mutate(graph: Graph, context: MutationContext) -> Graph:

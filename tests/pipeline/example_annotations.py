@@ -34,4 +34,5 @@ def evaluated(path, text):
 
 if __name__ == "__main__":
     for example in examples():
-        print(example.module, evaluated(example.module, example.files[example.module]))
+        number = evaluated(example.module, example.files[example.module])
+        sys.stdout.write(f"{example.module} {number}\n")

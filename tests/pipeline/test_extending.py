@@ -4,7 +4,6 @@ import os
 import re
 import sys
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 from extending_page import examples, rows
@@ -129,14 +128,10 @@ def test_the_table_names_every_example_with_its_folder_and_registry():
         assert found[package_of(example)].endswith(f":{example.registered[0]}")
 
 
-def test_the_annotations_of_the_examples_name_what_there_is(tmp_path):
-    """In a process of its own: the examples register plug-ins."""
-    script = Path(__file__).with_name("example_annotations.py")
-    paths = os.pathsep.join([str(SOURCE), str(script.parent)])
-    output = run(tmp_path, sys.executable, script, PYTHONPATH=paths)
-    assert [line.split()[0] for line in output.splitlines() if line.startswith("src/")] == [
-        example.module for example in EXAMPLES
-    ]
+def test_examples_use_no_undefined_names_not_even_in_annotations(tmp_path):
+    for example in EXAMPLES:
+        put(tmp_path, example)
+    run(tmp_path, "ruff", "check", "--isolated", "--select=F821", ".")
 
 
 @pytest.fixture(scope="module")

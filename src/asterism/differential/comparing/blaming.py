@@ -54,7 +54,7 @@ class ModelPart:
 
     @property
     def title(self) -> str:
-        """Who is at fault, what is wrong, and how the other one does."""
+        """A title: the library at fault, what is wrong, and how the other one does."""
         case = self.case
         culprit, other = (title_of(library_of(backend)) for backend in (case.culprit, case.other))
         what = f"{case.at_fault.symptom} in {', '.join(self.layers[:3])}"

@@ -55,7 +55,7 @@ def open_worker_pool(params: ExecuteParams, weights: Path) -> WorkerPool:
 
 
 def backends_of(params: ExecuteParams) -> tuple[str, ...]:
-    """Where models run: the backends under test and the references."""
+    """The backends that run models: those under test and the references."""
     return tuple(dict.fromkeys((*params.backends, *FLOAT64)))
 
 

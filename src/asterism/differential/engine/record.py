@@ -78,7 +78,7 @@ class Record:
 
     @classmethod
     def copied(cls, folder: Path) -> Self:
-        """Like :meth:`load`, of files that may be removed afterwards."""
+        """A copy of a saved record, so that its files may be removed afterwards."""
         record = cls()
         record._scratch = tempfile.TemporaryDirectory(prefix="asterism-record-")
         read = cls.load(folder)

@@ -270,7 +270,7 @@ class Workers:
         return sum(client.deaths for client in self._clients.values())
 
     def news(self) -> Iterator[dict[str, Any]]:
-        """What workers that measure branches have told since the last call."""
+        """The branches that workers have reached since the last call, if they measure branches."""
         for client in self._clients.values():
             yield from client.news
             client.news = []

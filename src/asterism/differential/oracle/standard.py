@@ -279,7 +279,7 @@ class ReferenceOutputs:
         return self._spreads[tolerance]
 
     def by_majority(self) -> ReferenceOutputs:
-        """The same with those references alone that most agree with; with all if there is no two.
+        """The standard of the references that most agree with; of all if no two agree.
 
         Two references agree where they differ by no more than the model's own dtype may: what a
         library rounds in between to float32 is no disagreement. Of groups of the same size the one

@@ -90,7 +90,7 @@ class ProgramFile(ModelFile):
         return {name: np.dtype(kind) for name, kind in named.items() if kind}
 
     def fixed(self, inputs: Arrays) -> ProgramFile:
-        """The same: parts have the shapes of what reaches them."""
+        """The same program: its parts have the shapes of the inputs that reach them."""
         return self
 
     def exposing(self) -> tuple[ProgramFile, list[str]]:

@@ -194,7 +194,7 @@ def infer_graph_shapes(model: onnx.ModelProto, shapes: Shapes) -> Any:
 
 
 def bounds_of(model: onnx.ModelProto, shapes: Shapes) -> dict[str, int]:
-    """Below what integers are to be drawn for inputs that index: the rows of the smallest table.
+    """For inputs that index tables, the smallest table's number of rows: drawn integers lie below.
 
     Args:
         model: the model.

@@ -69,7 +69,7 @@ def _value(size: Any, known: Mapping[Any, int]) -> int:
 
 
 def bounds_of(nodes: Sequence[Any], hint: Callable[[Any], int]) -> dict[str, int]:
-    """Below what integers are to be drawn for inputs that index: the rows of the smallest table.
+    """For inputs that index tables, the smallest table's number of rows: drawn integers lie below.
 
     Args:
         nodes: the nodes of the program's graph.

@@ -53,7 +53,7 @@ class Tensor:
         return prod(self.shape)
 
     def with_shape(self, *shape: int) -> Tensor:
-        """The same dtype in another shape."""
+        """A tensor of the same dtype in another shape."""
         return Tensor(tuple(shape), self.dtype)
 
 

@@ -216,11 +216,11 @@ def test_a_rejected_model_is_one_however_often_it_was_run(tmp_path, monkeypatch)
     [
         ("index", 2, "no model 2"),
         ("index", -1, "no model -1"),
-        ("index", "0", "no model"),
-        ("distributions", None, "it is no result"),
+        ("index", "0", "valid integer"),
+        ("distributions", None, "valid array"),
         ("outcomes", [{"backend": "jax:jit"}], "Field required"),
-        ("outputs", {"jax:jit": {"normal": ["none"]}}, "it is no result"),
-        ("outputs", {"jax:import os": {}}, "no backend"),
+        ("outputs", {"jax:jit": {"normal": ["none"]}}, "no array 'none'"),
+        ("outputs", {"jax:import os": {}}, "one that exists"),
     ],
 )
 def test_a_record_of_something_else_is_rejected(key, value, said, tmp_path):

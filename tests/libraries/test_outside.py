@@ -9,7 +9,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backend_names import FLOAT64, REFERENCES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.outside import is_outside_wanted, outside_of
+from asterism.differential.engine.invalid_configurations import is_outside_wanted, outside_of
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,

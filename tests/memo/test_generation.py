@@ -31,7 +31,7 @@ from asterism.memo.generating.campaign import (
     universe_facts,
 )
 from asterism.memo.generating.generate import generate
-from asterism.memo.generating.operators import OPERATORS, Context
+from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.generating.strategies import STRATEGIES, Strategy, draw_mutant, run_campaign
 from asterism.memo.generating.strategies.memo import Memo
 from asterism.memo.graphs.coverage import Coverage, coverage_of, declared, elements_of
@@ -51,7 +51,9 @@ def test_an_operator_makes_a_valid_graph_and_leaves_the_old_one_alone(name):
     for number in range(30):
         graph = list(SEEDS.values())[number % 3]
         before = graph.to_json()
-        mutant = draw_mutant(name, graph, Context(stream(5, name, number)), generate_params())
+        mutant = draw_mutant(
+            name, graph, MutationContext(stream(5, name, number)), generate_params()
+        )
         assert graph.to_json() == before
         if mutant is None:
             continue
@@ -230,7 +232,7 @@ class TestMemoAsPublished:
         graph = SEEDS["conv"]
         added = Counter()
         for number in range(60):
-            context = Context(stream(3, number), coverage_of([graph]), most=5)
+            context = MutationContext(stream(3, number), coverage_of([graph]), most=5)
             mutant = draw_mutant("NLA", graph, context, generate_params(max_layers=60))
             if mutant is not None:
                 own = [i for i in mutant.layers if not mutant.nodes[i].repair]

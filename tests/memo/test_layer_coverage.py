@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.core.random_streams import stream
-from asterism.memo.generating.operators import OPERATORS, Context
+from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.graphs.coverage import PAPER_PAIRS, Coverage, declared, elements_of, of_the_paper
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.layers import universe
@@ -25,7 +25,7 @@ def some_models(count=12):
     for number in range(count):
         name = ("NLA", "LMerg", "CMode", "CShape", "MDtype", "LResh")[number % 6]
         try:
-            context = Context(stream(3, number))
+            context = MutationContext(stream(3, number))
             graphs.append(OPERATORS[name].mutate(graphs[number % len(graphs)], context))
         except InvalidLayerError:
             continue

@@ -11,7 +11,7 @@ import numpy as np
 from asterism.attacks.augmentation import AugmentationSet
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.deepstellar.fuzzing.population import (
-    FailingMutants,
+    Crashes,
     FirstVisits,
     GrowingTable,
     Population,
@@ -140,7 +140,7 @@ def population() -> Population:
     crashes = {"images": images[::-1].copy(), "predicted": counted % 3}
     return Population(
         SeedQueue(GrowingTable(queue | descent)),
-        FailingMutants(GrowingTable(crashes | descent)),
+        Crashes(GrowingTable(crashes | descent)),
         FirstVisits({"basic_state": counted - 1}),
         9,
     )

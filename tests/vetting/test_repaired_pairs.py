@@ -84,7 +84,7 @@ def test_a_damaged_node_is_blamed_and_its_repair_is_judged(repaired, tmp_path):
     facts, params, curve = kept["facts"], kept["params"], kept["repair_curve"]
     assert facts["blamed"][0]["node"] == "dense1" and "reason" not in facts
     assert facts["blamed"] == [
-        {"node": e.node.name, "operator": e.node.operator, "explained": e.explained}
+        {"node": e.node, "operator": e.operator, "explained": e.explained}
         for e in curve.localisation.ranking[:5]
     ]
     assert facts["quantised_nodes"] == 5 and facts["evaluations"] == curve.evaluations
@@ -137,11 +137,11 @@ def test_the_curve_the_ranking_and_the_errors_are_left_as_tables(repaired, tmp_p
     ranking = read_table(tmp_path / "repaired/ranking.csv").to_dicts()
     assert ranking == [
         {
-            "node": entry.node.name,
-            "operator": entry.node.operator,
+            "node": entry.node,
+            "operator": entry.operator,
             "explained": pytest.approx(entry.explained),
             "error_explained": pytest.approx(entry.error_explained),
-            "own_error": pytest.approx(entry.own),
+            "own_error": pytest.approx(entry.own_error),
         }
         for entry in curve.localisation.ranking
     ]

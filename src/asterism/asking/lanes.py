@@ -43,7 +43,7 @@ class LaneUse:
 
 
 def uses(path: Path, signature: Signature, packed: bool = False, fault: str = "") -> list[LaneUse]:
-    """What each lane can do with a model.
+    """For each lane, whether it can use a model.
 
     Args:
         path: its file.
@@ -192,7 +192,7 @@ _LANES = {
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRequest:
-    """What the command line asks for.
+    """What the command line of ``judge-tests`` asks for.
 
     Attributes:
         model: a classifier's or a recurrent network's file.
@@ -212,8 +212,8 @@ class SettledJudging:
     """The run that judges a test set.
 
     Attributes:
-        lane: that judges it.
-        overrides: of Hydra.
+        lane: the lane that judges it.
+        overrides: the overrides of Hydra.
         said: what was found out about the files, one line each.
     """
 

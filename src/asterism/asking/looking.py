@@ -38,7 +38,7 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What was found out about a model file.
+    """Facts about a model file.
 
     Attributes:
         path: the file.
@@ -54,7 +54,7 @@ class ModelDescription:
 
     @property
     def uses(self) -> list[LaneUse]:
-        """What each lane can do with it."""
+        """For each lane, whether it can use the model."""
         return uses(self.path, self.signature, self.packed, self.fault)
 
 

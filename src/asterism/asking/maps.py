@@ -28,7 +28,7 @@ MAPS = {"common": True, "share": 0.01}
 
 
 def map_of_integers(output: Output, scene: OutputContext) -> ComparisonChoice | None:
-    """How a map of integers is compared that are no labels; None of others."""
+    """How a map of integers that are no labels is compared; None for other outputs."""
     axes = places_of(output, scene)
     if axes is None:
         return None
@@ -39,7 +39,7 @@ def map_of_integers(output: Output, scene: OutputContext) -> ComparisonChoice | 
 
 
 def map_of_places(output: Output, scene: OutputContext) -> ComparisonChoice | None:
-    """How a map is compared; None of what is none.
+    """How a map is compared; None for an output that is no map.
 
     Raises:
         UserError: its values may be scores of classes or amounts.
@@ -98,7 +98,7 @@ def _planes(
     """How several numbers at each place are compared.
 
     Args:
-        output: that has them.
+        output: the output that has them.
         scene: what is known beside.
         axis: along which they lie.
         coarse: how many places of the picture are one of the map, along a side.
@@ -158,7 +158,7 @@ def _flattened(output: Output, scene: OutputContext) -> ComparisonChoice | None:
 
 
 def places_of(output: Output, scene: OutputContext) -> tuple[int, int] | None:
-    """The two axes of an output that are a picture's height and width, None where none are."""
+    """The axes of a picture's height and width in an output; None if it has none."""
     shape, axes = output.shape, output.axes
     if len(scene.sizes) != 2 or len(axes) not in (2, 3):
         return None
@@ -186,7 +186,7 @@ _WINNER = {"threshold": None}
 
 
 def frames(output: Output, scene: OutputContext) -> ComparisonChoice | None:
-    """How scores of symbols or classes over frames are compared; None of what is no such.
+    """How scores of symbols or classes over frames are compared; None for other outputs.
 
     Raises:
         UserError: they may be read with a decoder or without one.
@@ -231,7 +231,7 @@ def _over_last_axis(output: Output) -> bool:
 
 
 def blank_of(output: Output) -> int | None:
-    """The first or last symbol, where it wins as a decoder's blank does; None of others.
+    """The first or last symbol, if it wins as often as a decoder's blank; None otherwise.
 
     It wins many frames, between others that each last a few.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.choosing import kinds_of
+from asterism.asking.output_comparison import kinds_of
 from asterism.asking.outputs import Output, OutputContext, by_chance, right_of
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import as_probabilities
@@ -40,7 +40,7 @@ class PreprocessingTrial:
     """One preprocessing that was tried on the original.
 
     Attributes:
-        name: of the preprocessing, a file of ``conf/preprocessing``.
+        name: the name of the preprocessing, a file of ``conf/preprocessing``.
         channels: ``rgb`` or ``bgr``.
         accuracy: the share of inputs that the original then gets right; None without labels.
         confidence: its mean probability of the class that it answers; None where it gives none.
@@ -61,7 +61,7 @@ class PreprocessingTrial:
         return told if value is None else f"{told} {value:.1%}"
 
     def recorded(self) -> dict[str, Any]:
-        """What the page tells of it."""
+        """What the page says about the trial."""
         return {name: getattr(self, name) for name in _RECORDED}
 
 
@@ -134,7 +134,7 @@ def _class_scores(
 def best(
     tried: Sequence[PreprocessingTrial], kept: str | None = None
 ) -> tuple[PreprocessingTrial, str]:
-    """The preprocessing to take, and why: the most accurate, without labels the most confident.
+    """The preprocessing to use, and why: the most accurate, or without labels the most confident.
 
     Of several with which the original is nearly as accurate the most usual is taken.
 
@@ -178,7 +178,7 @@ def best(
 def of_range(
     spec: TensorSpec, known: Mapping[str, PreprocessingParams], pictures: NDArray[Any]
 ) -> str | None:
-    """The preprocessing whose numbers fill the range that a quantised input keeps; None if none."""
+    """The preprocessing whose numbers fill the range of a quantised input; None if none does."""
     if spec.calibrated is None:
         return None
     low, high = spec.calibrated

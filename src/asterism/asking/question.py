@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from asterism.asking.budget import MINUTES, Cost, earlier_run, within
-from asterism.asking.choosing import choose_comparisons
 from asterism.asking.compared_outputs import (
     compared,
     compared_names,
@@ -32,6 +31,7 @@ from asterism.asking.original import (
     require_answers,
     scene_of,
 )
+from asterism.asking.output_comparison import choose_comparisons
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
 from asterism.asking.preprocessing import best, of_range, try_preprocessing
 from asterism.asking.request import (
@@ -63,7 +63,7 @@ _TRIED = 16
 
 
 def settle(request: VetRequest, conf: Path) -> SettledQuestion:
-    """The overrides of Hydra for a request, and what was settled, one line each.
+    """The overrides of Hydra for a request, and one line for each fact that was settled.
 
     The original is asked about some of the inputs first: how its outputs are compared and how
     pictures are preprocessed follows from its answers.
@@ -81,10 +81,10 @@ def settle(request: VetRequest, conf: Path) -> SettledQuestion:
 
 @dataclass(frozen=True)
 class SettledQuestion:
-    """What the question comes to.
+    """A settled question: parameters, and what was assumed.
 
     Attributes:
-        overrides: of Hydra.
+        overrides: the overrides of Hydra.
         said: a line for each thing that was settled.
         large: whether an input or the answers to it take so much memory that stages run one after
             the other.

@@ -39,19 +39,19 @@ _Form: TypeAlias = tuple[str, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class VetRequest:
-    """What the command line asks for; None is settled by looking at the files.
+    """What the command line asks for; files are looked at to settle what is None.
 
     Attributes:
         original: the original, or its file.
         compressed: the compressed model, or its file.
         inputs: a file, a folder, or arrays.
-        kind: of the inputs.
-        comparison: of the outputs.
-        options: of the comparison.
+        kind: the kind of the inputs.
+        comparison: the comparison of the outputs.
+        options: the options of the comparison.
         labels: a file of labels.
         preprocessing: a choice of ``conf/preprocessing``, for images.
         constants: ``NAME=NUMBER`` or ``NAME=ROLE``, values of further inputs.
-        minutes: that the answer may take.
+        minutes: the minutes that the answer may take.
         overrides: further overrides of Hydra.
         earlier: the certificate of an earlier run, which may have left something out of the same
             question; there may be no such file.
@@ -72,11 +72,11 @@ class VetRequest:
 
     @property
     def given(self) -> GivenPair:
-        """The pair and its inputs."""
+        """The pair and its inputs, as they were given."""
         return GivenPair(subject_of(self.original), subject_of(self.compressed), self.inputs)
 
     def words(self) -> list[str]:
-        """What the command line says beside the files, so that the same can be asked again."""
+        """The options of the command line besides the files, to ask the same question again."""
         flags = {
             "--kind": self.kind,
             "--comparison": self.comparison,
@@ -93,7 +93,7 @@ class VetRequest:
         return found
 
     def settles(self, key: str) -> bool:
-        """Whether an override of the command line says something of a parameter."""
+        """Whether an override of the command line sets a parameter."""
         keys = [override.partition("=")[0].lstrip("+~") for override in self.overrides]
         return any(own == key or own.startswith(f"{key}.") for own in keys)
 
@@ -130,13 +130,13 @@ def _takes_bytes(kind: str, spec: TensorSpec) -> bool:
 
 
 def describe_signature(signature: Signature) -> str:
-    """What a model takes and gives, for the terminal."""
+    """A model's inputs and outputs as a text for the terminal."""
     takes, gives = (", ".join(map(str, specs)) for specs in (signature.given, signature.answers))
     return f"takes {takes}; gives {gives}"
 
 
 def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str]:
-    """The kind of inputs, and where it was known from."""
+    """The kind of inputs, and how it was found out."""
     if request.kind is not None:
         if request.kind not in INPUT_KINDS:
             raise unknown("kind of inputs", request.kind, list(INPUT_KINDS))
@@ -164,7 +164,7 @@ def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str
 
 
 def padding_of(items: NDArray[Any], usual: int) -> int | None:
-    """The token that fills texts up: the one that most often ends them more than once.
+    """The padding token: the one that most often occurs more than once at the end of a text.
 
     Where none does, that is the usual one, unless it stands between other tokens: then it is a
     token as any other, and no text is filled up.
@@ -179,7 +179,7 @@ def padding_of(items: NDArray[Any], usual: int) -> int | None:
 
 
 def told_padding(items: NDArray[Any]) -> tuple[int, str]:
-    """What models get for padding, and what is said of it."""
+    """The padding that models get, and a sentence about it."""
     pad = padding_of(items, 0)
     if pad is None:
         return NO_PADDING, "no text is padded: the token 0 occurs between others"
@@ -187,7 +187,7 @@ def told_padding(items: NDArray[Any]) -> tuple[int, str]:
 
 
 def special_tokens(items: NDArray[Any], padding: int) -> list[int]:
-    """Tokens that begin or end every text, such as those of a sentence's ends."""
+    """Tokens with which every text begins or ends, such as the marks of a sentence's ends."""
     if len(items) < _FEWEST:
         return []
     there = items != padding
@@ -198,7 +198,7 @@ def special_tokens(items: NDArray[Any], padding: int) -> list[int]:
 
 
 def told_inputs(texts: Sequence[str]) -> Told:
-    """What ``NAME=NUMBER`` and ``NAME=ROLE`` say of further inputs, by their names.
+    """The further inputs that ``NAME=NUMBER`` and ``NAME=ROLE`` describe, by name.
 
     Raises:
         UserError: a text says neither.
@@ -219,7 +219,7 @@ def _told(text: str) -> tuple[str, float | str]:
 
 
 def following_roles(original: Signature, compressed: Signature, told: Told) -> dict[str, str]:
-    """The roles of the compressed model's inputs whose names tell none, as the original has them.
+    """Roles of the compressed model's inputs with unclear names, taken from the original's.
 
     Only where nothing is guessed: the main input differs from all others in form, and so does an
     input that takes a role. Everything else is asked.

@@ -40,7 +40,7 @@ _NUMBERS = (
 
 
 def choose_comparison(output: Output, scene: OutputContext) -> ComparisonChoice:
-    """How an output is compared where nobody said so: by the first rule that tells.
+    """How an output is compared if nobody said so, by the first rule that applies.
 
     Raises:
         UserError: the file and the values leave it open; it says what may be asked for.

@@ -6,7 +6,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,39 +28,16 @@ _INPUTS, _LABELS = ("inputs", "images", "x", "items", "test_images"), ("labels",
 ARRAYS = (".npz", ".npy")
 
 
-@dataclass(frozen=True)
-class GivenInputs:
-    """Inputs of one kind.
+@dataclass(frozen=True, eq=False)
+class LabelledItems:
+    """Inputs, and what is known of them.
 
     Attributes:
-        kind: its name in :data:`~asterism.data.kinds.INPUT_KINDS`.
         items: ``(N, ...)``.
         labels: int64 ``(N,)``; None where none were given.
-        classes: names of the labels, where folders or a file give them.
-        names: of the items, for reports.
-        notes: what was changed or left out.
-    """
-
-    kind: str
-    items: NDArray[Any]
-    labels: NDArray[np.int64] | None
-    classes: tuple[str, ...]
-    names: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Arrays:
-    """Inputs in memory.
-
-    Attributes:
-        items: ``(N, ...)``.
-        labels: int64 ``(N,)``; None for none.
         classes: names of the labels; none where they have none.
-        names: of the items; none for their numbers.
-        notes: what was changed to make them arrays.
-        parts: shapes of the inputs of a model that takes several, whose numbers a row of the items
-            holds one after the other; none of a model that takes one.
+        names: of the items, for reports; none for their numbers.
+        notes: what was changed to make them arrays, or left out.
     """
 
     items: NDArray[Any]
@@ -68,6 +45,28 @@ class Arrays:
     classes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class GivenInputs(LabelledItems):
+    """Inputs of one kind, whose items all have names.
+
+    Attributes:
+        kind: its name in :data:`~asterism.data.kinds.INPUT_KINDS`.
+    """
+
+    kind: str = field(kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays(LabelledItems):
+    """Inputs in memory.
+
+    Attributes:
+        parts: shapes of the inputs of a model that takes several, whose numbers a row of the items
+            holds one after the other; none of a model that takes one.
+    """
+
     parts: tuple[tuple[int, ...], ...] = ()
 
     def digest(self) -> str:
@@ -85,7 +84,7 @@ class Arrays:
         if kind == "bytes" and items.dtype.kind in "iu":
             items = items.astype(np.int32)  # as of files, which may be filled up with no byte
         names = self.names or tuple(map(str, range(len(items))))
-        return GivenInputs(kind, items, self.labels, self.classes, names, notes)
+        return GivenInputs(items, self.labels, self.classes, names, notes, kind=kind)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -189,7 +188,7 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
     with naming(path):
         array, changed = reader.stack(items, shaping)
     found, classes = _labels(path, names, class_folders(path, origins), labels)
-    return GivenInputs(kind, array, found, classes, tuple(names), (*notes, *changed))
+    return GivenInputs(array, found, classes, tuple(names), (*notes, *changed), kind=kind)
 
 
 def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:

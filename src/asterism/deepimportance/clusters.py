@@ -270,7 +270,7 @@ class NeuronClusters:
 
     Attributes:
         centroids: float64 ``(k,)``, ascending.
-        silhouette: of the chosen clustering; None for a single cluster.
+        silhouette: the silhouette of the chosen clustering; None for a single cluster.
     """
 
     centroids: Floats
@@ -288,7 +288,7 @@ def fit_clusters(
     """Clusters of several neurons.
 
     Args:
-        histograms: of each neuron's activations over the training inputs.
+        histograms: the histograms of each neuron's activations over the training inputs.
         params: how to cluster.
         dense: whether the neurons are those of a dense layer, whose zeros may be left out.
     """

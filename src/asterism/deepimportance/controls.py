@@ -47,12 +47,12 @@ class ControlledAugmentation:
     seed: int
 
     def clean(self) -> Iterator[NDArray[np.uint8]]:
-        """Draws of other clean inputs."""
+        """Draw other clean inputs."""
         for positions in self.clean_draws:
             yield self.images[positions]
 
     def noise(self) -> Iterator[Floats]:
-        """Draws of test inputs changed at random."""
+        """Draw test inputs changed at random."""
         for positions in self.starts:
             pixels = as_pixels(self.images[positions])
             yield noise_of_length(pixels, self.lengths, positions, self.seed)

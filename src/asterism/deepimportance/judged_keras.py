@@ -46,7 +46,7 @@ class Propagator:
         layer: name of the Keras layer at whose output relevance is wanted; None for the input.
         low: smallest value of the model's input (after preprocessing); one, or one a channel.
         high: largest such value.
-        dtype: of the computation; ``float64`` for checks.
+        dtype: the dtype of the computation; ``float64`` for checks.
 
     Raises:
         UserError: a layer that relevance cannot pass; no layer of that name; or one at or behind
@@ -87,12 +87,12 @@ class Propagator:
         return scores.numpy(), relevance.numpy()
 
     def per_neuron(self, inputs: Array, outputs: Array | None = None) -> tuple[Array, Array]:
-        """As calling it, with feature maps summed over their places: relevance ``(N, neurons)``."""
+        """The relevance ``(N, neurons)``: feature maps are summed over their places."""
         scores, relevance = self.tensors(inputs, outputs)
         return scores.numpy(), over_places(relevance, tf.reduce_sum).numpy()
 
     def tensors(self, inputs: Array, outputs: Array | None = None) -> tuple[Tensor, Tensor]:
-        """As calling it, without leaving TensorFlow."""
+        """The relevance as tensors of TensorFlow."""
         winner = np.full(len(inputs), -1) if outputs is None else outputs
         return self._run(tf.cast(inputs, self._dtype), tf.cast(winner, tf.int64))
 

@@ -44,7 +44,7 @@ _ROWS = 128
 
 
 class JudgedTorch(JudgedModel):
-    """A module of PyTorch, or the program or graph that was exported of one.
+    """A module of PyTorch, or a program or graph exported from one.
 
     Layers are modules by their fully qualified names, and activations that are functions by the
     names that they have in the exported graph (``relu_1``).

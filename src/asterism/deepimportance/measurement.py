@@ -27,7 +27,7 @@ Numbers = dict[str, Any]
 
 @dataclass(frozen=True)
 class ExercisingInputs:
-    """Which inputs exercise what, for one number of important neurons.
+    """For one number of important neurons, which inputs exercise which combinations.
 
     Attributes:
         subset: int64, positions in the test set of a smallest subset with the same IDC.
@@ -44,7 +44,7 @@ class ExercisingInputs:
 
 @dataclass(frozen=True)
 class AdequacyMeasurement:
-    """What a test set and its augmentations exercise.
+    """A measurement of what a test set and its augmentations exercise.
 
     Attributes:
         metrics: every number, nested by set and criterion.

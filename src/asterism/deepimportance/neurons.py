@@ -87,7 +87,7 @@ class NeuronRelevance:
         return total
 
     def ranking(self, target_class: int | None = None) -> NDArray[np.int64]:
-        """Neurons by falling :meth:`total`; of equal ones the first."""
+        """Neurons by falling :meth:`total`; of equal neurons the first one comes first."""
         return np.argsort(-self.total(target_class), kind="stable")
 
 

@@ -47,7 +47,7 @@ def train_regressor(
     settings: DrivingParams,
     seed: int,
 ) -> tuple[Regressor, dict[str, float]]:
-    """DAVE-2 trained on mean squared error, and its error on both parts.
+    """Train DAVE-2 on mean squared error; returns it and its error on both parts.
 
     Raises:
         UserError: it has no such subject layer, which is found before it is trained.

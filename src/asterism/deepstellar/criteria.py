@@ -21,7 +21,7 @@ Codes = NDArray[np.int64]
 
 
 class TraceCriterion(Criterion[TraceModel, Codes]):
-    """Coverage of one kind of item; a subclass says which items traces visit.
+    """Coverage of one kind of item; subclasses define which items traces visit.
 
     It is fitted once, on the model of all profiled inputs, and updated with traces ``(N, T)`` of
     abstract states.
@@ -70,7 +70,7 @@ def criteria_in_order() -> list[str]:
 
 
 def build_trace_criteria(model: TraceModel, names: Iterable[str]) -> dict[str, TraceCriterion]:
-    """Criteria by name that have covered nothing of a model yet."""
+    """Criteria by name, with nothing of the model covered yet."""
     criteria = {name: TRACE_CRITERIA[name]() for name in names}
     for criterion in criteria.values():
         criterion.fit(model)

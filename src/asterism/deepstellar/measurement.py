@@ -32,7 +32,7 @@ log = get_logger(__name__)
 
 
 def item_codes(codes: NDArray[np.int64], items: Items) -> NDArray[np.int64]:
-    """What traces ``(N, T)`` visit, one integer an item: their codes, or their steps.
+    """One integer for each item that traces ``(N, T)`` visit: their states or their transitions.
 
     A step from ``a`` to ``b`` is named by mixing both codes into 63 bits; two steps share a
     name with a chance of about 1e-19.
@@ -71,7 +71,7 @@ def similarity_to_class(
     reference_labels: NDArray[np.int64],
     items: Items,
 ) -> NDArray[np.float64]:
-    """Mean similarity of each trace to the reference traces of the class it is put into.
+    """Mean similarity of each trace to the reference traces of its predicted class.
 
     Args:
         codes: int64 ``(N, T)``, the traces in question.
@@ -135,7 +135,7 @@ BATCH = 512
 
 @dataclass(frozen=True)
 class Traces:
-    """What a network does on a set of inputs.
+    """Predictions and traces of a network on a set of inputs.
 
     Attributes:
         codes: int64 ``(N, T)``, abstract states.
@@ -198,7 +198,7 @@ class Detector:
 
 @dataclass(frozen=True)
 class CoverageMeasurement:
-    """What sets of inputs exercise, and how well unusual ones are told from normal ones.
+    """Coverage of sets of inputs, and how well unusual inputs are detected.
 
     Attributes:
         metrics: by set, its number of inputs, the value of every coverage criterion and, for

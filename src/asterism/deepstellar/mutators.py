@@ -12,7 +12,7 @@ from asterism.text import build_text_mutators
 
 
 def accept_mutators(ranges: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that some kind of inputs has these mutators.
+    """Check that some kind of inputs has mutators of these names.
 
     Args:
         ranges: for each mutator's name the fields that differ from its own.

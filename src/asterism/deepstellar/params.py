@@ -66,7 +66,7 @@ class SeedParams(ParameterSection):
 
 
 class FuzzParams(ParameterSection):
-    """One campaign for each criterion."""
+    """Fuzzing campaigns, one for each criterion."""
 
     criteria: Annotated[
         Distinct[Literal["state", "k_step", "transition", "none"]], Source("DeepStellar, section 5")

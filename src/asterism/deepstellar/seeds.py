@@ -19,7 +19,7 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class SeedInputs:
-    """Inputs to begin with; mostly images, after which they are named.
+    """The inputs that fuzzing begins with; attributes are named after images.
 
     Attributes:
         images: ``(S, ...)``, images uint8 ``(S, H, W, C)``.
@@ -42,7 +42,7 @@ class SeedInputs:
 
     @classmethod
     def load(cls, folder: Path) -> SeedInputs:
-        """What :meth:`save` wrote."""
+        """The seeds that :meth:`save` wrote."""
         with reading(f"the seeds in {folder}"):
             return cls(**read_arrays(folder / "seeds.npz"))
 

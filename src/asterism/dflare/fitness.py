@@ -48,7 +48,7 @@ class Fitness(ABC):
 
     @abstractmethod
     def start(self, trajectories: Rows, outputs: Outputs) -> None:
-        """Take in both models' outputs for the trajectories' seeds, ``(t, 2 * K)``."""
+        """Record both models' outputs for the trajectories' seeds, ``(t, 2 * K)``."""
 
     @abstractmethod
     def replaces(self, owners: Rows, gains: Gains, outputs: Outputs) -> NDArray[np.bool_]:
@@ -62,7 +62,7 @@ class Fitness(ABC):
 
     @abstractmethod
     def observe(self, owners: Rows, gains: Gains, outputs: Outputs) -> None:
-        """Take in mutants that count; arguments as for :meth:`replaces`.
+        """Record mutants that count; arguments as for :meth:`replaces`.
 
         Of a trajectory's mutants these are all up to the first that replaces the best.
         """
@@ -73,7 +73,7 @@ FITNESSES: Registry[type[Fitness]] = Registry("fitness")
 
 @FITNESSES.register("paper")
 class PaperFitness(Fitness):
-    """A larger D by more than delta, or an equal one (within delta) with unobserved outputs.
+    """Accepts a D larger by more than delta, or an equal one (within delta) with new outputs.
 
     Outputs count as observed where the very same bytes have been: nearly never. The paper asks
     for a nearest neighbour, see :class:`NearestNeighbour`.
@@ -106,7 +106,7 @@ class PaperFitness(Fitness):
 
 @FITNESSES.register("consequence")
 class TowardsConsequence(PaperFitness):
-    """The paper's rule on how near a mutant is to a consequential deviation, in the place of D.
+    """The paper's rule, with nearness to a consequential deviation in place of D.
 
     See :class:`asterism.dflare.consequence.Consequence`.
     """
@@ -120,7 +120,7 @@ _RELEASED_NOVELTY = 0.5
 
 @FITNESSES.register("released")
 class ReleasedFitness(Fitness):
-    """What the released code does in place of the paper's rule.
+    """The rule of the released code, in place of the paper's.
 
     A mutant replaces the best when its D *changes* by more than delta, be it larger or smaller;
     within delta, when its outputs are at least a squared distance of 0.5 from all observed ones.
@@ -197,7 +197,7 @@ class _Distances(Fitness):
 
 @FITNESSES.register("distance_only")
 class LargerDistance(_Distances):
-    """Dflare_D: a larger D, by however little; delta is not used."""
+    """Dflare_D: accepts any larger D; delta is not used."""
 
     def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
         return gains > 0
@@ -205,7 +205,7 @@ class LargerDistance(_Distances):
 
 @FITNESSES.register("distance_at_least")
 class DistanceAtLeast(_Distances):
-    """Dflare_D: a D that is at least as large (Algorithm 1, line 6); delta is not used."""
+    """Dflare_D: accepts a D at least as large (Algorithm 1, line 6); delta is not used."""
 
     unchanged_may_replace: ClassVar[bool] = True
 
@@ -215,7 +215,7 @@ class DistanceAtLeast(_Distances):
 
 @FITNESSES.register("distance_by_delta")
 class DistanceByDelta(_Distances):
-    """Dflare_D: a D that is larger by more than delta."""
+    """Dflare_D: accepts a D that is larger by more than delta."""
 
     def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
         return gains > self.delta
@@ -223,7 +223,7 @@ class DistanceByDelta(_Distances):
 
 @FITNESSES.register("distance_changed")
 class DistanceChanged(_Distances):
-    """Dflare_D: a D that differs by more than delta, be it larger or smaller."""
+    """Dflare_D: accepts a D that differs by more than delta, larger or smaller."""
 
     def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
         return np.abs(gains) > self.delta
@@ -277,7 +277,7 @@ class NearestNeighbour(Fitness):
 
 @FITNESSES.register("formula")
 class FormulaFitness(NearestNeighbour):
-    """H(x) = D(x) / delta + O(x), at least as large as that of the best (Algorithm 1, line 6)."""
+    """Accepts H(x) = D(x) / delta + O(x) at least as large as the best's (Algorithm 1, line 6)."""
 
     unchanged_may_replace: ClassVar[bool] = True
 

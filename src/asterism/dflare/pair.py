@@ -50,7 +50,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class PairedOutputs:
-    """What both models say.
+    """The outputs of both models.
 
     Attributes:
         f: outputs of the original, float32 ``(N, K)``.
@@ -103,7 +103,7 @@ class ModelPair:
 
     @property
     def full_batch(self) -> int:
-        """Items that are worth a call, as the models' pace so far tells.
+        """How many items fill a call, by the models' speed so far.
 
         Nothing but the time that a search takes may depend on it.
         """
@@ -118,11 +118,11 @@ class ModelPair:
         return self._work.seconds
 
     def ask(self, items: NDArray[Any]) -> PairedOutputs:
-        """Outputs of both models; an input on which one fails takes no other along."""
+        """Outputs of both models; an input on which a model fails does not affect the others."""
         return self.submit(items).result()
 
     def submit(self, items: NDArray[Any]) -> PairQuery:
-        """The same, without waiting for it."""
+        """Ask both models without waiting for the outputs."""
         self._asked += len(items)
         f, g = (
             thread.submit(self._answer, model, items)

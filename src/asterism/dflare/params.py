@@ -32,7 +32,7 @@ class SearchParams(ParameterSection):
 
 
 class DomainParams(ParameterSection):
-    """What the inputs are."""
+    """The domain of the inputs."""
 
     accepted_by: ClassVar[str | None] = "asterism.dflare.domains:domain_options"
 

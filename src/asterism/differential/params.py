@@ -83,13 +83,13 @@ class ExecuteParams(ParameterSection):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What float arithmetic may differ by.
+    """Differences that float arithmetic may make.
 
     Args:
         ulps: roundings per layer, relative to a value and to its tensor's root mean square.
         conditioning: multiple of ``spread``, what float32's rounding of inputs and weights moves
             an output.
-        epsilon: of the coarsest dtype in the model.
+        epsilon: the epsilon of the coarsest dtype in the model.
         depth: layers on the longest path.
     """
 
@@ -132,7 +132,7 @@ class JudgeParams(ParameterSection):
 
 
 class TriageParams(ParameterSection):
-    """From findings to reproducers."""
+    """How findings become scripts that reproduce them."""
 
     max_unique: int = Field(ge=0, description="unique findings that are shrunk and written up")
     max_steps: int = Field(ge=0, description="models tried while one finding is shrunk")

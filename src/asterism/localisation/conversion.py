@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TurnedTensor:
-    """An input or output of a copy, which has its axes in another order than the model's.
+    """An input or output of a copied model, with its axes in another order.
 
     Attributes:
         name: in the copy.
@@ -54,7 +54,7 @@ def with_turned_axes(
     outputs: Mapping[str, TurnedTensor],
     target: Path,
 ) -> Path:
-    """Write a copy of an ONNX model that takes and gives some tensors with their axes turned.
+    """Write a copy of an ONNX model in which some inputs and outputs have turned axes.
 
     Args:
         path: the model.

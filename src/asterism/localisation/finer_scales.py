@@ -37,14 +37,14 @@ _ROOM = np.array([2.0])
 
 @dataclass(frozen=True)
 class Precision:
-    """Bits of what is quantised anew, 8 or 16.
+    """The number of bits, 8 or 16, of values that are quantised anew.
 
     ONNX Runtime has integer kernels for 8 bits on the processor. With 16 it computes such nodes in
     float, and other devices with integers.
 
     Attributes:
-        outputs: of tensors, and of the constants that operators like ``Add`` take.
-        weights: of convolutions and products.
+        outputs: those of tensors, and of the constants that operators like ``Add`` take.
+        weights: those of weights of convolutions and products.
     """
 
     outputs: int = 8
@@ -56,7 +56,7 @@ class FinerScales:
 
     Args:
         pair: the matched pair.
-        values: of :func:`observed_values`, which ranges are chosen by.
+        values: the values of :func:`observed_values`, which ranges are chosen by.
         precision: how many bits there are.
         ranges: of outputs of 8 bits: as they are (``kept``), that of the values (``whole``), or
             maybe a smaller one (``clipped``), which is better for most values, and worse for a

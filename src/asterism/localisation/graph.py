@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 class OnnxGraph:
-    """An index over a model; the model itself is not changed by it.
+    """An index of an ONNX model, which leaves the model unchanged.
 
     Args:
         model: an ``onnx.ModelProto`` with unique tensor names, as ONNX demands.
@@ -95,7 +95,7 @@ def _rename_inputs(node: Any, names: Mapping[str, str]) -> None:
 
 
 def cone(graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool]) -> set[int]:
-    """Indices of the nodes that compute tensors from those where ``stops`` is true."""
+    """Indices of the nodes that compute given tensors, back to tensors where ``stops`` is true."""
     found: set[int] = set()
     waiting = list(tensors)
     while waiting:
@@ -166,7 +166,7 @@ MICROSOFT, _WIDE_OPSET = "com.microsoft", 21
 
 
 class NodePatch:
-    """What is changed for one quantised node.
+    """Changes to the compressed graph for one quantised node.
 
     Args:
         graph: the compressed graph.
@@ -185,7 +185,7 @@ class NodePatch:
         self.constants: dict[str, Array] = {}
 
     def replace(self, index: int, inputs: Mapping[int, Array]) -> Any:
-        """Other constants as inputs of a node, by their places; the node as it becomes."""
+        """Replace inputs of a node by constants, by position; returns the new node."""
         node = self.nodes.get(index)
         if node is None:
             node = self.nodes[index] = deepcopy(self._graph.nodes[index])
@@ -195,11 +195,11 @@ class NodePatch:
         return node
 
     def requantise(self, index: int, scale: Array, zero: Array) -> None:
-        """Another scale and zero point of a quantising or dequantising node."""
+        """Give a quantising or dequantising node another scale and zero point."""
         self._widen(self.replace(index, {1: scale, 2: zero}), zero)
 
     def dequantise(self, index: int, values: Array, scale: Array, zero: Array, axis: int) -> None:
-        """Other constants of a ``DequantizeLinear`` node; an axis below 0 is none."""
+        """Give a ``DequantizeLinear`` node other constants; an axis below 0 means none."""
         node = self.replace(index, {0: values, 1: scale})
         del node.input[2:]
         node.input.append("")
@@ -210,7 +210,7 @@ class NodePatch:
         self._widen(node, zero)
 
     def product(self, index: int, operator: str, attributes: Any, given: tuple[str, str]) -> None:
-        """Put an operator on two tensors in the place of a node; what it makes keeps its name."""
+        """Replace a node by an operator on two tensors; the output keeps its name."""
         node = self.replace(index, {})
         node.op_type, node.domain = operator, ""
         node.input[:] = given
@@ -218,13 +218,13 @@ class NodePatch:
         node.attribute.extend(attributes)
 
     def quantised(self, tensor: str, scale: Array, zero: Array) -> str:
-        """Put both quantising nodes behind a tensor; the name of what they make."""
+        """Add both quantising nodes after a tensor; returns the name of the new tensor."""
         names = [self._constant(f"{tensor}/scale", scale), self._constant(f"{tensor}/zero", zero)]
         levels = self._add("QuantizeLinear", [tensor, *names], f"{tensor}/levels", zero)
         return self._add("DequantizeLinear", [levels, *names], f"{tensor}/wide", zero)
 
     def stored(self, name: str, values: Array, scale: Array, zero: Array, axis: int) -> str:
-        """Put in quantised weights; the name of their real numbers."""
+        """Add quantised weights; returns the name of their real numbers."""
         parts = {"values": values, "scale": scale, "zero": zero}
         given = [self._constant(f"{name}/{part}", part_of) for part, part_of in parts.items()]
         made = self._add("DequantizeLinear", given, f"{name}/real", zero)

@@ -155,11 +155,11 @@ def _moved(node: Any, name_here: Any, names: dict[str, str]) -> Any:
 
 
 def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[Any, dict[str, str]]:
-    """The original with each quantised node beside it, which takes the original's tensors.
+    """The original, with a copy of each quantised node that takes the original's tensors.
 
     Args:
         pair: the matched pair.
-        tensors: of the original, that are wanted.
+        tensors: the tensors of the original, that are wanted.
 
     Returns:
         The model, which gives these tensors and the quantised nodes' versions of them, where there
@@ -206,7 +206,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
 
 
 def serialise_checked(model: Any, name: str) -> bytes:
-    """A model as the bytes of its file, once ONNX' checker has nothing to say against it.
+    """A model as the bytes of its file, after ONNX' checker has accepted it.
 
     Raises:
         UserError: the checker rejects it.

@@ -89,7 +89,7 @@ class MatchedPair:
     twins: dict[int, int]
 
     def constant(self, index: int, place: int) -> Array | None:
-        """Values in the original of a weight or bias of a compressed graph's node, or None.
+        """The original's values of a compressed node's weight or bias; None if unknown.
 
         They are laid out as the original's operator takes them, and as a product does where a
         product stands for a ``Gemm``.
@@ -109,7 +109,7 @@ class MatchedPair:
 
 
 def plain_operator(node: Any) -> str:
-    """The float operator that a node is, or stands for."""
+    """A node's operator, or the float operator that a quantised one replaces."""
     return _PLAIN.get(node.op_type, str(node.op_type))
 
 

@@ -77,6 +77,7 @@ class IsolatedModel:
         arguments: its arguments, JSON values.
         arrays: its last arguments.
         patience: seconds for a call; None for :data:`PATIENCE_S`.
+        forked: whether processes are forked where that is safe, from one that stays at hand.
 
     Attributes:
         name: the file's name.
@@ -95,12 +96,14 @@ class IsolatedModel:
         arguments: Sequence[Any],
         arrays: Arrays = (),
         patience: float | None = None,
+        *,
+        forked: bool = True,
     ) -> None:
         self.name, self._path = path.name, path
         self._stated_patience = patience
         self._opening = [str(path), name_function(open_model), list(arguments)]
         self._arrays = arrays
-        self._hung = ""
+        self._forked, self._hung = forked, ""
         self._workers: list[WorkerProcess] = []
         self._idle: LifoQueue[WorkerProcess] = LifoQueue()
         weakref.finalize(self, _stop, self._workers)
@@ -146,7 +149,8 @@ class IsolatedModel:
         try:
             worker = self._idle.get_nowait()
         except Empty:
-            worker = WorkerProcess(serve, self._opening, forks=fork_server(os.getpid()))
+            forks = fork_server(os.getpid()) if self._forked else None
+            worker = WorkerProcess(serve, self._opening, forks=forks)
             self._workers.append(worker)
         try:
             yield worker

@@ -28,7 +28,7 @@ from asterism.dflare.params import BoundParams
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.half_precision import compare_half_precision, describe_half_precision
 from asterism.vetting.onnx_pairs import opened_as_onnx
-from asterism.vetting.opening import Vetted, draw_rows
+from asterism.vetting.opening import VettingSession, draw_rows
 from asterism.vetting.params import VetParams
 from asterism.vetting.runtime_types import rounding_operators
 from asterism.vetting.symptoms import symptoms_of
@@ -43,7 +43,7 @@ Items = NDArray[Any]
 
 @dataclass(frozen=True)
 class OnDevice:
-    """What a device does that computes as the file says.
+    """Findings about a device that would compute exactly as the file says.
 
     Attributes:
         unanswered: share of inputs on which it gives no finite answer; None where the file has no
@@ -58,8 +58,8 @@ class OnDevice:
     arithmetic: tuple[str, ...]
 
 
-def on_device(vetted: Vetted) -> OnDevice:
-    """Look at the original's tensors, and at what ONNX Runtime makes of the compressed file."""
+def on_device(vetted: VettingSession) -> OnDevice:
+    """Compare the original's tensors with what ONNX Runtime makes of the compressed file."""
     path = vetted.given.compressed.path
     nothing = OnDevice(None, (), ())
     if path is None or path.suffix != ".onnx":
@@ -89,7 +89,7 @@ _AT_ONCE = 32_000_000
 
 @dataclass(frozen=True)
 class Flips:
-    """What one strength of changes did.
+    """How often changes of one strength made the models deviate.
 
     Attributes:
         strength: its name.
@@ -108,7 +108,7 @@ class Flips:
 
 
 def require_changes(params: VetParams, items: Items) -> float:
-    """Try each change on one input, so that one that fails is told before minutes are spent.
+    """Try each change on one input, so that a failing one is reported early.
 
     Args:
         params: the changes.
@@ -138,7 +138,7 @@ def require_changes(params: VetParams, items: Items) -> float:
     return float(np.mean(seconds))
 
 
-def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[Flips]:
+def measure_flips(vetted: VettingSession, agreed: NDArray[np.int64], seed: int) -> list[Flips]:
     """Change inputs on which both models agree, and count those on which they then deviate.
 
     Each input is changed once by each mutator. What is done to it depends on no other input.
@@ -168,7 +168,7 @@ def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[
 
 
 def _flips(
-    vetted: Vetted,
+    vetted: VettingSession,
     strength: str,
     bound: BoundParams | None,
     rows: NDArray[np.int64],
@@ -193,7 +193,7 @@ def _flips(
 
 
 def _asked(
-    vetted: Vetted,
+    vetted: VettingSession,
     strength: str,
     bound: BoundParams | None,
     rows: NDArray[np.int64],
@@ -239,8 +239,8 @@ def _changed(
     return within_bound(domain, bound, items, items, mutate)
 
 
-def measure_opened(vetted: Vetted, seed: int, folder: Path) -> dict[str, Any]:
-    """Measure a pair, and leave both models' answers.
+def measure_opened(vetted: VettingSession, seed: int, folder: Path) -> dict[str, Any]:
+    """Measure a pair, and write both models' answers into a folder.
 
     Args:
         vetted: the pair and what is asked.

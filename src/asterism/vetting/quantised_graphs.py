@@ -32,7 +32,7 @@ _FINER = 0.5
 def exchange_of(
     original: nn.Module, compressed: nn.Module, named: tuple[Named, Named] = (str, str)
 ) -> PartExchange:
-    """How parts are exchanged: PT2E writes quantisation into a graph, all others into modules.
+    """The way in which parts are exchanged: in PT2E's graphs nodes, otherwise modules.
 
     Args:
         original: in floating point.

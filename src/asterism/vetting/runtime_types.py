@@ -56,7 +56,7 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class RanOtherwise:
-    """A node that ONNX Runtime computes otherwise than the file says.
+    """A node that ONNX Runtime computes in another type than the file says.
 
     Attributes:
         node: its name in the file.

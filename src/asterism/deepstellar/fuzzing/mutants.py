@@ -43,11 +43,11 @@ class SeedMutator(Protocol):
     pixel_level: ClassVar[bool]
 
     def draw(self, rng: Randomness, shape: Any, /) -> Draws:
-        """Everything random about mutating a batch of this shape."""
+        """Draw all random numbers for mutating a batch of this shape."""
         ...
 
     def apply(self, inputs: Inputs, draws: Draws, /) -> Inputs:
-        """Mutants of the inputs, never in place."""
+        """Mutants of the inputs, which stay unchanged."""
         ...
 
 
@@ -135,7 +135,7 @@ def _of_tensors(seeds: Inputs, ranges: Ranges) -> Mutation:
 
 @dataclass(frozen=True)
 class Lineages:
-    """Inputs, mostly images, each with what it is measured against.
+    """Inputs, mostly images, and for each the reference that its mutants are compared with.
 
     Attributes:
         images: ``(N, ...)``, images uint8 ``(N, H, W, C)``.
@@ -151,13 +151,13 @@ class Lineages:
         return len(self.images)
 
     def only(self, rows: NDArray[np.int64] | slice) -> Lineages:
-        """Some of them."""
+        """The lineages at some positions."""
         return Lineages(self.images[rows], self.references[rows], self.transformed[rows])
 
 
 @dataclass(frozen=True)
 class Offspring:
-    """Mutants.
+    """Mutants and their descent.
 
     Attributes:
         lineages: the mutants.
@@ -212,7 +212,7 @@ class MutantMaker:
         return cls(mutation, params.weights, params.attempts, params.l0_share, params.linf_share)
 
     def make(self, parents: Lineages, rng: np.random.Generator) -> Offspring:
-        """Mutants of the parents, in their order; none of those whose every attempt failed."""
+        """Mutants of the parents, in order; parents without a successful attempt get none."""
         images, references = parents.images.copy(), parents.references.copy()
         transformed = parents.transformed.copy()
         mutators = np.full(len(parents), -1, np.int16)

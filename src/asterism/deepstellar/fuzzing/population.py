@@ -25,7 +25,7 @@ GROWING = ("queue", "crashes")
 
 
 class SeedQueue:
-    """The seeds, and after them the mutants that told something new.
+    """The seeds, followed by the mutants that reached something new.
 
     Its columns are ``images``, ``references`` and ``transformed`` as in
     :class:`~asterism.deepstellar.fuzzing.mutants.Lineages`, and ``parent`` (an entry of the
@@ -61,19 +61,19 @@ class SeedQueue:
         return len(self.rows)
 
     def lineages(self, entries: NDArray[np.int64]) -> Lineages:
-        """Some entries, to be mutated."""
+        """Some entries as parents of mutants."""
         columns = (self.rows[name][entries] for name in ("images", "references", "transformed"))
         return Lineages(*columns)
 
     def labels(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Classes of some entries."""
+        """The labels of some entries."""
         labels: NDArray[np.int64] = self.rows["label"][entries]
         return labels
 
     def offspring(
         self, parents: NDArray[np.int64], mutators: NDArray[np.int16], found: int
     ) -> dict[str, NDArray[Any]]:
-        """What a mutant's row says of its descent."""
+        """The columns of a mutant's row that tell its descent."""
         return {
             "parent": parents,
             "root": self.rows["root"][parents],
@@ -95,8 +95,8 @@ class SeedQueue:
         )
 
 
-class FailingMutants:
-    """Mutants whose prediction is not their seed's class; of equal images the first only.
+class Crashes:
+    """Mutants whose prediction is not their seed's class; equal images count once.
 
     Its columns are ``images``, ``predicted``, and ``parent``, ``root``, ``mutator``, ``found`` and
     ``label`` as in :class:`SeedQueue`.
@@ -107,7 +107,7 @@ class FailingMutants:
         self._known = {fingerprint(image) for image in rows["images"]}
 
     @classmethod
-    def none_yet(cls, inputs: NDArray[Any]) -> FailingMutants:
+    def none_yet(cls, inputs: NDArray[Any]) -> Crashes:
         """An empty table for inputs like these."""
         empty = np.empty(0, np.int64)
         return cls(
@@ -128,7 +128,7 @@ class FailingMutants:
         return len(self.rows)
 
     def add(self, rows: Mapping[str, NDArray[Any]]) -> None:
-        """Append those whose image is new."""
+        """Append the rows with new images."""
         fresh = []
         for position, image in enumerate(rows["images"]):
             digest = fingerprint(image)
@@ -140,13 +140,13 @@ class FailingMutants:
 
 
 def fingerprint(image: NDArray[np.uint8]) -> bytes:
-    """16 bytes that tell an image from all different ones of its shape."""
+    """16 bytes that differ for different images of one shape."""
     return hashlib.blake2b(image.tobytes(), digest_size=16).digest()
 
 
 @dataclass
 class FirstVisits:
-    """When each item of each coverage criterion was first visited.
+    """For each item of each criterion, when it was first visited.
 
     Attributes:
         found: by criterion, int64 ``(items,)``, mutants run until then, 0 for the seeds, -1 for
@@ -157,24 +157,24 @@ class FirstVisits:
 
     @classmethod
     def never(cls, sizes: Mapping[str, int]) -> FirstVisits:
-        """Nothing visited; ``sizes`` gives each criterion's number of items."""
+        """First visits before any; ``sizes`` gives each criterion's number of items."""
         return cls({name: np.full(size, -1, np.int64) for name, size in sizes.items()})
 
     def note(self, name: str, items: NDArray[np.int32], found: int) -> None:
-        """Items that were visited by now, -1 for what does not count; any shape."""
+        """Record that items were visited; -1 counts as none, any shape is allowed."""
         first = self.found[name]
         visited = items[items >= 0]
         first[visited[first[visited] < 0]] = found
 
     def coverage(self, name: str, until: int) -> float:
-        """Share of the items visited by then; 1 where there is none."""
+        """The share of items visited up to a time; 1 if there are no items."""
         first = self.found[name]
         return float(((first >= 0) & (first <= until)).mean()) if len(first) else 1.0
 
 
 @dataclass
 class Population:
-    """All that a campaign has found so far.
+    """Everything that a campaign has found so far.
 
     Attributes:
         queue: seeds and mutants that told something new.
@@ -184,7 +184,7 @@ class Population:
     """
 
     queue: SeedQueue
-    crashes: FailingMutants
+    crashes: Crashes
     visits: FirstVisits
     run: int = 0
 
@@ -199,12 +199,12 @@ class Population:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What :meth:`save` wrote."""
+        """The population that :meth:`save` wrote."""
         with reading(f"the state of a campaign in {folder}"):
             chosen = read_arrays(folder / "chosen.npz")
             return cls(
                 SeedQueue(GrowingTable.load_all(folder / "queue", chosen)),
-                FailingMutants(GrowingTable.load_all(folder / "crashes", {})),
+                Crashes(GrowingTable.load_all(folder / "crashes", {})),
                 FirstVisits(read_arrays(folder / "visits.npz")),
                 read_json(folder / "run.json"),
             )
@@ -244,7 +244,7 @@ class GrowingTable:
         self._length = end
 
     def save_new(self, folder: Path, changing: Collection[str] = ()) -> None:
-        """Add a file of the rows that no file in the folder holds yet, uncompressed.
+        """Write the rows that no file of the folder holds yet into a new file.
 
         Args:
             folder: where; its files are named as

@@ -144,7 +144,7 @@ def save_population(found: Population, names: Sequence[str], folder: Path) -> pl
 
 @dataclass(frozen=True)
 class Corpus:
-    """Inputs that a campaign left behind, mostly images, read back.
+    """The inputs of a campaign, mostly images, read back from its files.
 
     Attributes:
         images: ``(N, ...)``, images uint8 ``(N, H, W, C)``.

@@ -90,7 +90,7 @@ class Abstraction:
 
     @property
     def margin(self) -> int:
-        """Cells kept apart on either side of the grid; what lies farther out is put there."""
+        """Cells on either side of the grid for states that lie farther out."""
         return int((1 << self.bits) - self.m - 1) // 2
 
     def encode(self, states: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -135,7 +135,7 @@ class Abstraction:
 
     @classmethod
     def load(cls, path: Path) -> Abstraction:
-        """What :meth:`save` wrote."""
+        """The abstraction that :meth:`save` wrote."""
         with reading(f"the abstraction {path}"):
             a = read_arrays(path)
             pca = PrincipalComponents(a["mean"], a["components"], a["explained"])
@@ -144,7 +144,7 @@ class Abstraction:
 
 @dataclass(frozen=True)
 class PrincipalComponents:
-    """The ``k`` directions of greatest variance.
+    """The ``k`` directions in which states vary most.
 
     Attributes:
         mean: float64 ``(H,)``.

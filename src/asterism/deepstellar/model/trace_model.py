@@ -24,7 +24,7 @@ _TABLE_SPAN = 1 << 24
 
 @dataclass(frozen=True)
 class Dtmc:
-    """States and transitions that the profiled inputs visit, with how often they do.
+    """States and transitions that the profiled inputs visit, with their counts.
 
     Attributes:
         codes: int64 ``(S,)``, the visited states, increasing. A state's number is its position.
@@ -93,7 +93,7 @@ class Dtmc:
         return weights
 
     def states(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
-        """State numbers of codes, -1 where the profiled inputs never were; any shape."""
+        """State numbers of codes, any shape; -1 for codes that no profiled input visited."""
         return self.state_index.positions(codes)
 
     def transitions(self, states: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -118,7 +118,7 @@ class Dtmc:
 
     @classmethod
     def load(cls, folder: Path) -> Dtmc:
-        """What :meth:`save` wrote."""
+        """The chain that :meth:`save` wrote."""
         with reading(f"the chain in {folder}"):
             arrays = read_arrays(folder / "dtmc.npz")
             counts = read_sparse(folder / "counts.npz")
@@ -166,7 +166,7 @@ class CodeIndex:
 
 @dataclass(frozen=True)
 class TraceModel:
-    """What the profiled inputs do, as a model that other inputs' traces are held against.
+    """The states and transitions of profiled inputs, with which other traces are compared.
 
     Attributes:
         abstraction: from hidden states to codes.
@@ -222,7 +222,7 @@ class TraceModel:
 
     @classmethod
     def load(cls, folder: Path) -> TraceModel:
-        """What :meth:`save` wrote."""
+        """The model that :meth:`save` wrote."""
         with reading(f"the model in {folder}"):
             boundary = read_arrays(folder / "boundary.npz")["codes"]
             return cls(Abstraction.load(folder / "abstraction.npz"), Dtmc.load(folder), boundary)

@@ -119,11 +119,11 @@ class ImageDomain(Domain):
         return reverted.reshape(item.shape)
 
     def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
-        """The grey levels between, rounded."""
+        """The images between, with grey levels rounded."""
         return np.rint(shrink_difference(items, references, share)).astype(np.uint8)
 
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
-        """L∞: every value is clipped; L2: the difference is scaled, and rounded towards 0."""
+        """Images within a bound: L∞ clips values, L2 scales the difference, rounded towards 0."""
         if measure == "linf":
             levels, exact = int(np.clip(limit, 0, 255)), references.astype(np.int16)
             return np.clip(items, exact - levels, exact + levels).astype(np.uint8)

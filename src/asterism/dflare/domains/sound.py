@@ -106,7 +106,7 @@ class SoundDomain(FloatDomain):
     def shares_within(
         self, items: Items, references: Items, measure: str, limit: float
     ) -> NDArray[np.float64]:
-        """The change is made fainter, until it is as far below the signal as is asked."""
+        """Shares of the change at which it is as far below the signal as the limit asks."""
         missing = np.maximum(0, limit - self.distances(items, references)[measure])
         # A little more than is missing, so that rounding to float32 stays within.
         return np.where(missing > 0, np.power(10, -(missing + 1e-4) / 20), 1.0)

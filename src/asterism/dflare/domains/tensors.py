@@ -26,7 +26,7 @@ from asterism.tensors import FeatureRange, build_tensor_mutators
 
 
 class TensorOptions(ParameterSection):
-    """In which range each feature, a place along the last axis, lies."""
+    """The range of each feature, a place along the last axis."""
 
     low: list[float] | None = Field(
         description="smallest value of each feature, or one for all; null: that of the inputs"

@@ -23,7 +23,7 @@ class Repairer(ABC):
     Args:
         options: the repairer's own.
         classes: how many classes the models tell apart.
-        seed: of everything random in the training.
+        seed: the seed of everything random in the training.
     """
 
     #: The options that this repairer takes.
@@ -36,7 +36,7 @@ class Repairer(ABC):
 
     @abstractmethod
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
-        """Learn.
+        """Learn from probabilities and labels.
 
         Args:
             probabilities: outputs of the compressed model, float32 ``(N, K)``.

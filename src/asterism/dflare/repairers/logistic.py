@@ -27,7 +27,7 @@ _PARTS = 3
 
 @REPAIRERS.register("logistic")
 class Logistic(ScikitLearnRepairer):
-    """Features: the logarithms of the probabilities, and the differences of the k largest ones.
+    """Logistic regression on logarithms of probabilities and differences of the k largest.
 
     The strength of regularisation is chosen by the logarithmic loss of a cross-validation, which
     is smallest for calibrated probabilities.

@@ -31,7 +31,7 @@ Rows = NDArray[np.int64]
 
 
 class FruitlessMutants:
-    """Which mutants of its best each trajectory has tried in vain.
+    """The mutants of its best that each trajectory has tried in vain.
 
     Args:
         trajectories: how many there are.
@@ -65,12 +65,12 @@ class FruitlessMutants:
         return known
 
     def add(self, owners: Rows, variants: Rows) -> None:
-        """Take in mutants that were tried in vain; arguments as for :meth:`known`."""
+        """Record mutants that were tried in vain; arguments as for :meth:`known`."""
         told = np.flatnonzero(variants >= 0)
         self._tried[owners[told], self._columns(variants[told])] = True
 
     def forget(self, trajectories: Rows) -> None:
-        """These trajectories have another best now."""
+        """Forget the mutants of trajectories that have another best now."""
         self._tried[trajectories] = False
 
     def _columns(self, variants: Rows) -> Rows:
@@ -97,7 +97,7 @@ _FIRST_NUMBERS = 2
 
 
 class DflareOptions(ParameterSection):
-    """The paper's Dflare, or what an ablation changes."""
+    """Options of Dflare, as published or as an ablation changes it."""
 
     fitness: Annotated[str, named("asterism.dflare.fitness:FITNESSES")] = Field(
         description="a rule of asterism.dflare.fitness"
@@ -122,7 +122,7 @@ class DflareOptions(ParameterSection):
 
 @dataclass(frozen=True)
 class SpeculativeBatch(Proposal):
-    """The next mutants of each trajectory, as long as none of them replaces the best.
+    """The next mutants of each trajectory, provided that none of them replaces the best.
 
     Attributes:
         operators: number of the operator of each query, int64 ``(sum of counts,)``.

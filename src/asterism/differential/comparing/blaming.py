@@ -54,14 +54,14 @@ class ModelPart:
 
     @property
     def title(self) -> str:
-        """Who is at fault, what is wrong, and how the other one does."""
+        """A title: the library at fault, what is wrong, and how the other one does."""
         case = self.case
         culprit, other = (title_of(library_of(backend)) for backend in (case.culprit, case.other))
         what = f"{case.at_fault.symptom} in {', '.join(self.layers[:3])}"
         return f"{culprit}: {what} ({other}{case.of_other})"
 
     def right(self, params: JudgeParams) -> ExpectedOutputs | None:
-        """What is right of it; None where something fails.
+        """The right outputs of the part, and its own; None if something fails.
 
         Args:
             params: the oracle's tolerances.
@@ -131,7 +131,7 @@ class Blame:
         params: the oracle's tolerances.
         case: what a part must show.
         subject: the model.
-        inputs: of the model.
+        inputs: the inputs of the model.
     """
 
     def __init__(

@@ -180,7 +180,7 @@ def readers_of_version(
 
     Args:
         library: by name.
-        version: of it, or another library: ``openvino``, ``openvino@2024.6``.
+        version: its version, or another library: ``openvino``, ``openvino@2024.6``.
         say: told what making an environment costs.
         formats: suffixes of the files that it is to run.
 

@@ -86,7 +86,7 @@ def draw_floats(
 
     Args:
         rng: draws them.
-        shape: of the batch.
+        shape: the shape of the batch.
         distribution: ``wide``, ``nan`` and ``infinity`` are drawn otherwise than all others.
     """
     values = rng.uniform(-10, 10, shape) if distribution == "wide" else rng.normal(size=shape)
@@ -102,7 +102,7 @@ def special_inputs(seed: int, model: int, share: float) -> str | None:
     Args:
         seed: the run's seed.
         model: index of the model.
-        share: of the models that have one.
+        share: the share of the models that have one.
     """
     rng = stream(seed, "special inputs", model)
     if rng.random() >= share:

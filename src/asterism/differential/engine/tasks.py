@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from numpy.typing import NDArray
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
-from asterism.core.files.records import ShortText, record_from
-from asterism.core.messages.errors import UserError
+from asterism.core.files.records import ShortText
+from asterism.differential.adapters.backend_names import is_backend
 from asterism.differential.adapters.questions import FORMS, QUESTIONS
 from asterism.differential.reference.runs import PROBED, STEP
 from asterism.memo.graphs.graph import Graph
@@ -28,9 +30,25 @@ STAGES = ("build", "convert", "compile", "run")
 _WORDS = {"blocked": "no file to read"}
 
 
+def must_be_known(is_known: Callable[[str], object]) -> AfterValidator:
+    """What makes a field of a record reject texts that name nothing."""
+
+    def checked(text: str) -> str:
+        if is_known(text):
+            return text
+        raise PydanticCustomError("unknown", "Input should be one that exists")
+
+    return AfterValidator(checked)
+
+
+#: Texts of a record that name something.
+Backend = Annotated[ShortText, must_be_known(is_backend)]
+Stage = Annotated[ShortText, must_be_known(STAGES.__contains__)]
+
+
 @dataclass(frozen=True)
 class ExecutionOutcome:
-    """The end of one step.
+    """How one step of a model ended.
 
     Args:
         model: index of the model.
@@ -38,15 +56,15 @@ class ExecutionOutcome:
         stage: where it ended: ``build``, ``convert``, ``compile`` or ``run``.
         status: one of :data:`STATUSES`; ``blocked`` where the file it reads was not made.
         exception: type of the exception, with its module; empty where there was none.
-        message: of the exception, or the last log lines of a worker that died.
+        message: the message of the exception, or the last log lines of a worker that died.
         frame: ``file:function`` of the innermost frame inside the libraries.
         warned: the library's own warning that it does not compute what the model says.
     """
 
     model: int
-    backend: ShortText
-    stage: ShortText
-    status: ShortText
+    backend: Backend
+    stage: Stage
+    status: Annotated[ShortText, must_be_known(STATUSES.__contains__)]
     exception: ShortText = ""
     message: ShortText = ""
     frame: ShortText = ""
@@ -54,12 +72,12 @@ class ExecutionOutcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the library did what it must not."""
+        """Whether the library did something wrong."""
         return self.status in STATUSES[3:]
 
     @property
     def ran(self) -> bool:
-        """Whether it gave outputs; a converter, which only writes a file, has none."""
+        """Whether the step gave outputs; a converter only writes a file and has none."""
         return self.status == "ok" and self.stage == "run"
 
     @property
@@ -72,22 +90,6 @@ class ExecutionOutcome:
         """The status as reports call it."""
         return _WORDS.get(self.status, self.status)
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON value that :meth:`from_json` reads."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(value: Any) -> ExecutionOutcome:
-        """An outcome as :meth:`to_json` writes it, checked.
-
-        Raises:
-            UserError: a field has a wrong type, or is no known status or stage.
-        """
-        outcome = record_from(ExecutionOutcome, value)
-        if outcome.status not in STATUSES or outcome.stage not in STAGES:
-            raise UserError(f"there is no status {outcome.status!r} of a stage {outcome.stage!r}")
-        return outcome
-
 
 Outputs = dict[str, list[NDArray[Any]]]
 
@@ -97,8 +99,8 @@ class GivenFile:
     """A model as a file, which the backends read that are called ``library:file``.
 
     Args:
-        content: of the file.
-        suffix: of its name, which says its format.
+        content: the content of the file.
+        suffix: the suffix of its name, which says its format.
         quantises: whether some step of it quantises.
     """
 
@@ -152,12 +154,12 @@ class Task:
 
     @property
     def form(self) -> str:
-        """What backends run in place of the plain model, by its inputs; nothing for itself."""
+        """The changed form of the model that the inputs ask for; empty for the plain model."""
         return next((d for d in self.inputs if d in FORMS), "")
 
     @property
     def special(self) -> tuple[str, ...]:
-        """The kinds of special numbers in its own file of weights; none where it has no file."""
+        """The kinds of special numbers in the task's own file of weights; none without a file."""
         if self.weights is None:
             return ()
         stored = read_weights(self.weights)
@@ -204,7 +206,7 @@ class Result:
 
 @dataclass(frozen=True)
 class LayerDescription:
-    """What Keras says of a layer.
+    """Keras' description of a layer.
 
     Args:
         arguments: what its constructor has to be told, beside Keras' defaults.

@@ -21,7 +21,7 @@ def keras_forks(backend: str, environment: Mapping[str, str]) -> ForkServer:
     """A fork server that imports Keras on a backend.
 
     Args:
-        backend: of Keras.
+        backend: the backend of Keras.
         environment: more variables for it and its workers.
     """
     given = {**worker_variables(backend), **environment}

@@ -56,7 +56,7 @@ class _Submitted:
     Args:
         task: what is to be run.
         folder: the model's files, shared by the tasks of one model.
-        number: of the task among them.
+        number: the number of the task among them.
         conversions: how each conversion of the model ends, shared likewise.
         steps: how each step of the task ends.
     """

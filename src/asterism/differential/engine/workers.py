@@ -78,7 +78,7 @@ class WorkerClient:
         return self._worker.pid
 
     def start(self) -> bool:
-        """Whether the worker runs; the first answer says so, or why not.
+        """Whether the worker runs; its first answer says so, or why not.
 
         One that is killed from outside meanwhile is started once more.
 
@@ -113,7 +113,7 @@ class WorkerClient:
         return str(answer["message"])
 
     def ask(self, request: dict[str, Any], seconds: float | None = None) -> dict[str, Any]:
-        """The answer to a request; a worker that dies, hangs or blows up is an answer too.
+        """The answer to a request; a worker's death, hang or excess of memory is an answer too.
 
         One that is killed from outside, as by a system short of memory, is asked once more.
 
@@ -226,7 +226,7 @@ class Workers:
         self.close()
 
     def close(self) -> None:
-        """End the workers, whatever they are at, and forget their files."""
+        """End all workers, whatever they are doing, and remove their files."""
         for thread in self._threads.values():
             thread.shutdown(wait=False, cancel_futures=True)
         for client in self._clients.values():
@@ -270,7 +270,7 @@ class Workers:
         return sum(client.deaths for client in self._clients.values())
 
     def news(self) -> Iterator[dict[str, Any]]:
-        """What workers that measure branches have told since the last call."""
+        """The branches that workers have reached since the last call, if they measure branches."""
         for client in self._clients.values():
             yield from client.news
             client.news = []

@@ -50,7 +50,7 @@ class Judge:
         distribution: the inputs.
         bounds: what rounding explains between two backends.
         standard: what is right by the references; None where none says so.
-        dtypes: that outputs have by the subject; none where it does not say so of all.
+        dtypes: the dtypes that outputs have by the subject; none where it does not say so of all.
         quantises: whether the subject quantises: a few steps are allowed between two backends.
         of_file: the references of a subject that is a file; None for a generated model. A file may
             be invalid, and another way of the same library shows too that its type suffices.
@@ -123,7 +123,7 @@ class Judge:
         return found(RIGHT) if beyond is None else found(SPECIAL_VALUES, beyond.excess)
 
     def beside(self, other: str, backend: str) -> ReferenceOutputs:
-        """What a backend must give to agree with another one, within the bound of both.
+        """The outputs that a backend must give to agree with another, within both tolerances.
 
         Where no reference says what a step of quantisation moves, a few of each output are allowed.
 

@@ -125,5 +125,5 @@ class ReferenceRuns:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Each of the runs."""
+        """All runs in float64."""
         return *self.references, *self.on_other_inputs

@@ -140,7 +140,7 @@ def onnx_text(content: bytes) -> str | None:
     compute nothing.
 
     Args:
-        content: of an ``.onnx`` file that a converter wrote.
+        content: the content of an ``.onnx`` file that a converter wrote.
     """
     from onnx import ModelProto, parser, printer
 

@@ -27,8 +27,8 @@ from asterism.differential.adapters.library import CONVERTERS, FileLibrary
 from asterism.differential.engine.inputs import OUTSIDE, compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
+from asterism.differential.oracle.invalid_configurations import expected_outside, judge_of_outside
 from asterism.differential.oracle.oracle import judge_of
-from asterism.differential.oracle.outside import expected_outside, judge_of_outside
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.model_text import (
     Layers,

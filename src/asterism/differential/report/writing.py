@@ -22,7 +22,7 @@ from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.adapters.environments import installed_versions, interpreter_of
 from asterism.differential.engine.inputs import DISTRIBUTIONS, OUTSIDE
 from asterism.differential.oracle.finding import ODD_REFERENCE, Finding
-from asterism.differential.oracle.outside import expected_outside
+from asterism.differential.oracle.invalid_configurations import expected_outside
 from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.script_writer import (
     REPRO,
@@ -101,7 +101,7 @@ GRAPH, MODEL = "model.json", "model.keras"
 #: The report.
 REPORT = "report.md"
 
-#: Folders of findings that stand apart.
+#: Folders of findings that are no confirmed defects.
 LIMITS, NOT_REPRODUCED = "known-limits", "not-reproduced"
 
 #: The list of findings.
@@ -188,13 +188,13 @@ class Reporter:
         content = None if found.changed else self._show.worker_pool.saved(found.graph)
         if content is not None:
             (folder / MODEL).write_bytes(content)
-        apart = LIMITS if found.limit else "" if found.reproduced else NOT_REPRODUCED
-        found.folder = f"{apart}/{name}" if apart else name
+        group = LIMITS if found.limit else "" if found.reproduced else NOT_REPRODUCED
+        found.folder = f"{group}/{name}" if group else name
         text = report_text(found, folder)
         (folder / REPORT).write_text(text, encoding="utf-8", errors="replace")
-        if apart:
-            (self._target / apart).mkdir(exist_ok=True)
-            folder.rename(self._target / apart / name)
+        if group:
+            (self._target / group).mkdir(exist_ok=True)
+            folder.rename(self._target / group / name)
         return found
 
 

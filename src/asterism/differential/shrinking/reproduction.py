@@ -47,7 +47,7 @@ class Reproduction:
     Args:
         worker_pool: started workers.
         judging: tolerances.
-        seed: of the inputs.
+        seed: the seed of the inputs.
         hang_seconds: while a hang is shrunk, a step that takes longer shows it.
     """
 

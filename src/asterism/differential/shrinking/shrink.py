@@ -22,7 +22,7 @@ class Shrinker(Reducer[Graph]):
 
     Args:
         shows: asked for every candidate; the model that comes in is known to show it.
-        budget: of candidates.
+        budget: the budget of candidates.
     """
 
     def __init__(self, shows: Shows, budget: TriageBudget) -> None:

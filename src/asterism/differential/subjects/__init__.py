@@ -51,12 +51,12 @@ class InputSpec:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The input's name for people."""
         return self.title or self.name
 
 
 def usual_bound(title: str) -> int:
-    """Below what integers are drawn that index nothing: a mask says of each item yes or no."""
+    """The bound of drawn integers that are no indices; 2 for a mask, which holds 0 and 1."""
     return 2 if "mask" in title.lower() else INTEGER_BOUND
 
 
@@ -69,7 +69,7 @@ def fitting_shape(
         stated: what the file says; 0 where a size is free.
         given: what the user says; None for nothing.
         size: stands for free sizes but the first axis', which is the batch.
-        dtype: of the numbers.
+        dtype: the dtype of the numbers.
         where: the input, for messages.
 
     Raises:
@@ -120,7 +120,7 @@ class ModelFile(ABC):
     @property
     @abstractmethod
     def content(self) -> bytes:
-        """The file."""
+        """The bytes of the file."""
 
     @property
     @abstractmethod
@@ -168,7 +168,7 @@ class ModelFile(ABC):
 
     @abstractmethod
     def kinds(self) -> dict[str, np.dtype[Any]]:
-        """The type of every value that the file tells or that follows from it."""
+        """The type of every value, if the file says it or it follows."""
 
     @abstractmethod
     def fixed(self, inputs: Arrays) -> ModelFile:

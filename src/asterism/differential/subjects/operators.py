@@ -33,7 +33,7 @@ Constant = tuple[int, ...] | NDArray[Any] | None
 
 @dataclass(frozen=True)
 class OnnxOperator:
-    """An operator with what is tried of it.
+    """An operator, and the inputs and options that are tried with it.
 
     Args:
         name: ONNX's name.

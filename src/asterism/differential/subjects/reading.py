@@ -24,7 +24,7 @@ def read_subjects(
     """A user's model files.
 
     Args:
-        paths: of the files.
+        paths: the paths of the files.
         size: stands for free sizes.
         shapes: of inputs, by ``NAME`` in every model that has such an input, or by ``MODEL/NAME``.
         rejected: where files that cannot be read are noted.

@@ -36,7 +36,7 @@ OUTSIDE_FOLDER = "outside"
 
 
 class UntriagedFindings(NamedTuple):
-    """What was not taken up.
+    """The findings that triage did not process.
 
     Args:
         groups: findings that are certainly the same, the most telling first.
@@ -56,7 +56,7 @@ class Triage:
         show: asks whether a model shows a finding.
         params: budgets.
         memory: what earlier runs have shrunk.
-        ceiling: of time.
+        ceiling: the ceiling of time.
     """
 
     def __init__(
@@ -213,10 +213,10 @@ def _kind(finding: Finding) -> tuple[str, str, str, str]:
 
 @dataclass(frozen=True)
 class FindingsToTriage:
-    """What the oracle found, and what is known of it already.
+    """The oracle's findings, and what is already known about them.
 
     Args:
-        findings: of all models, in their order.
+        findings: the findings of all models, in their order.
         graphs: the models.
         weights: file of the arrays that nodes may name.
         excluded: what is no wrong result; of findings just outside of what is valid scripts are

@@ -36,8 +36,8 @@ def graph_of(
     Args:
         model: Functional or Sequential; models inside it are flattened.
         open_size: stands for the axes that the model leaves open.
-        seed: of layers without stored weights.
-        shapes: of inputs, in place of the open size.
+        seed: the seed of layers without stored weights.
+        shapes: the shapes of inputs, in place of the open size.
 
     Returns:
         The graph, and the arrays that its nodes name.
@@ -55,7 +55,7 @@ def graph_of(
 def graph_of_json(
     text: str | dict[str, Any], open_size: int, seed: int = 0, shapes: Shapes | None = None
 ) -> Graph:
-    """A model's JSON, as ``to_json`` of Keras 2 or Keras 3 writes it; without weights.
+    """A graph of a model's JSON, from ``to_json`` of Keras 2 or 3; without weights.
 
     Raises:
         UserError: as for :func:`graph_of`.

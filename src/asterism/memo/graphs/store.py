@@ -147,13 +147,13 @@ _KEY = re.compile(r".+/[0-9]{1,9}/[^/]+", re.DOTALL)
 
 
 def write_models(folder: Path, models: dict[str, Graph]) -> None:
-    """``models.json``: graphs by name, in order."""
+    """Write ``models.json``: graphs by name, in order."""
     listed = [{"name": name, **graph.to_json()} for name, graph in models.items()]
     write_json(folder / "models.json", listed)
 
 
 def read_models(folder: Path) -> dict[str, Graph]:
-    """What :func:`write_models` wrote.
+    """The graphs that :func:`write_models` wrote.
 
     Raises:
         UserError: the file is no list of models with a name each, or a model is none that the
@@ -184,7 +184,7 @@ def read_graph(path: Path) -> Graph:
 
 
 def write_weights(path: Path, layers: Arrays) -> None:
-    """Arrays of layers that were read; there is a file also where there are none.
+    """Write arrays of layers that were read; without any, one empty array.
 
     An array's key is its layer's name, its number there, and its variable's name.
     """
@@ -206,7 +206,7 @@ def weights_file(layers: Arrays) -> Iterator[Path]:
 
 
 def read_weights(path: Path) -> Stored:
-    """What :func:`write_weights` wrote.
+    """The arrays that :func:`write_weights` wrote.
 
     Raises:
         UserError: an array has another name than those have, or no float32 numbers.

@@ -44,7 +44,7 @@ def layer_weights(node: Node, variables: Sequence[Variable], stored: Stored) -> 
 
     Args:
         node: the layer.
-        variables: of the layer, in Keras' order (:func:`variables_of`).
+        variables: the variables of the layer, in Keras' order (:func:`variables_of`).
         stored: arrays that nodes may name.
 
     Returns:

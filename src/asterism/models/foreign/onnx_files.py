@@ -17,7 +17,7 @@ from asterism.core.files.artifacts import replacing, require_file
 from asterism.core.files.limits import read_within, require_room
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.foreign.names import Names
+from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.onnx_rules import parts_of, rename_model, require_sound, width_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class OnnxFile:
     """
 
     model: onnx.ModelProto
-    names: Names
+    names: NameMap
 
     @property
     def content(self) -> bytes:

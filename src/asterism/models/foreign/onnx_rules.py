@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError, telling_line
-from asterism.models.foreign.names import Names
+from asterism.models.foreign.names import NameMap
 
 if TYPE_CHECKING:
     import onnx
@@ -211,7 +211,7 @@ _COMPUTED = {
 }
 
 
-def rename_model(model: onnx.ModelProto, source: str) -> Names:
+def rename_model(model: onnx.ModelProto, source: str) -> NameMap:
     """Give everything in a model a name of ours, in place.
 
     Values become ``v0``, ``v1``, …, nodes ``n0``, …, free sizes ``s0``, …; what had one name has
@@ -228,7 +228,7 @@ def rename_model(model: onnx.ModelProto, source: str) -> Names:
         UserError: a function cannot be put in place of its calls.
     """
     _inline(model, source)
-    names = Names()
+    names = NameMap()
     for part in parts_of(model, source):
         kind = part.DESCRIPTOR.name
         kept = _COMPUTED.get(kind)
@@ -253,41 +253,41 @@ def _inline(model: onnx.ModelProto, source: str) -> None:
         raise UserError(f"{source} has functions of other operator sets than its own: not opened")
 
 
-def _nothing(part: Any, names: Names) -> None:
+def _nothing(part: Any, names: NameMap) -> None:
     """Messages of this type hold no names."""
 
 
-def _graph(graph: Any, names: Names) -> None:
+def _graph(graph: Any, names: NameMap) -> None:
     graph.name = "g"
 
 
-def _node(node: Any, names: Names) -> None:
+def _node(node: Any, names: NameMap) -> None:
     node.input[:] = [_value(name, names) for name in node.input]
     node.output[:] = [_value(name, names) for name in node.output]
     node.name = names.fresh("n", node.name)
 
 
-def _tensor(tensor: Any, names: Names) -> None:
+def _tensor(tensor: Any, names: NameMap) -> None:
     for field in ("doc_string", "metadata_props", "segment"):
         tensor.ClearField(field)
     tensor.name = _value(tensor.name, names)
 
 
-def _value_info(value: Any, names: Names) -> None:
+def _value_info(value: Any, names: NameMap) -> None:
     value.name = _value(value.name, names)
 
 
-def _dimension(size: Any, names: Names) -> None:
+def _dimension(size: Any, names: NameMap) -> None:
     if size.HasField("dim_param"):
         size.dim_param = names.ours("s", size.dim_param)
 
 
-def _value(name: str, names: Names) -> str:
+def _value(name: str, names: NameMap) -> str:
     """The name of a value; an optional input or output that is left out has none."""
     return names.ours("v", name) if name else ""
 
 
-_NAMED: dict[str, Callable[[Any, Names], None]] = {
+_NAMED: dict[str, Callable[[Any, NameMap], None]] = {
     "GraphProto": _graph,
     "NodeProto": _node,
     "TensorProto": _tensor,

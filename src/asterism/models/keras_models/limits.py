@@ -14,9 +14,6 @@ from __future__ import annotations
 import io
 import math
 import mmap
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,8 +24,7 @@ from h5py import h5a, h5d, h5g, h5l, h5o, h5t, h5z
 
 from asterism.core.files.limits import opened_zip, read_within, require_room
 from asterism.core.messages.errors import UserError
-from asterism.core.settings import machine
-from asterism.core.workers.processes import run_alone
+from asterism.models.isolated_model import IsolatedModel, ModelCrashError, ModelHangError, Served
 
 if TYPE_CHECKING:
     import keras
@@ -245,7 +241,7 @@ WEIGHTS = "model.weights.h5"
 PATIENCE_S = 60.0
 
 
-def require_end(path: Path) -> None:
+def require_readable_hdf5(path: Path) -> None:
     """Reject a Keras file whose weights HDF5 cannot read to their end.
 
     Args:
@@ -254,13 +250,18 @@ def require_end(path: Path) -> None:
     Raises:
         UserError: the process that read it hung, or died.
     """
-    command = [sys.executable, "-P", "-m", __name__, str(path)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    status = run_alone(command, PATIENCE_S, **quiet)
-    if status is None:
-        raise UserError(f"{path} is damaged: HDF5 takes more than {PATIENCE_S:g} s for it")
-    if status < 0:
-        raise UserError(f"{path} is damaged: HDF5 crashes on it ({signal.Signals(-status).name})")
+    try:
+        with IsolatedModel(path, serve_nothing, [str(path)], patience=PATIENCE_S, forked=False):
+            return
+    except (ModelCrashError, ModelHangError) as error:
+        raise UserError(f"{path} is damaged: HDF5 cannot read it to its end ({error})") from None
+
+
+def serve_nothing(path: str) -> Served:
+    """Read a Keras file to its end, and answer nothing: for the other process."""
+    with suppress(Exception):  # the second reading meets it as well, and tells it
+        _read_whole(Path(path))
+    return {}, lambda _: []
 
 
 def _read_whole(path: Path) -> None:
@@ -279,9 +280,3 @@ def _read_whole(path: Path) -> None:
             dict(part.attrs)
             if isinstance(part, h5py.Dataset):
                 part[()]
-
-
-if __name__ == "__main__":
-    machine.limit_memory()
-    with suppress(Exception):  # the second reading meets it as well, and tells it
-        _read_whole(Path(sys.argv[1]))

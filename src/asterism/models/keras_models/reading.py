@@ -37,8 +37,8 @@ from asterism.models.keras_models.configurations import (
 )
 from asterism.models.keras_models.limits import (
     WEIGHTS,
-    require_end,
     require_plain,
+    require_readable_hdf5,
     require_small_outputs,
     weights_within,
 )
@@ -81,7 +81,7 @@ def load_keras(path: Path) -> keras.Model:
                 ".json": _load_json,
             }
             if path.suffix in loaders:
-                require_end(path)
+                require_readable_hdf5(path)
                 model = loaders[path.suffix](path)
                 require_small_outputs(model, path)
                 return model
@@ -154,7 +154,7 @@ def read_keras_config(path: Path) -> dict[str, Any]:
     """
     require_file(path, "model file")
     with reading(str(path)):
-        require_end(path)
+        require_readable_hdf5(path)
         if path.suffix == ".keras":
             return _config_of_archive(path)
         return _config_of_h5(path)

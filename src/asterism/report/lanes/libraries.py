@@ -201,7 +201,7 @@ def _groups(unique: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]
         "known-limits": "Known limits, which the libraries document",
         "not-reproduced": "Not reproduced by a script in a fresh process",
     }
-    found = [(title, [u for u in unique if _apart(u) == kind]) for kind, title in headlines.items()]
+    found = [(title, [u for u in unique if _group(u) == kind]) for kind, title in headlines.items()]
     return [(title, many) for title, many in found if many]
 
 
@@ -210,7 +210,7 @@ def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     name = str(unique["folder"])
     with prefix_errors(str(folder / "unique.json")):
         graph = graph_from_json(unique["graph"])
-        inside = name.removeprefix(f"{_apart(unique)}/")
+        inside = name.removeprefix(f"{_group(unique)}/")
         if inside in ("", ".", "..") or Path(inside).name != inside:
             raise UserError(f"{name!r} is no name of a folder")
     script = folder / name / "repro.py"
@@ -223,8 +223,8 @@ def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _apart(unique: dict[str, Any]) -> str:
-    """The folder of findings that stand apart, which this one is in; empty for the others."""
+def _group(unique: dict[str, Any]) -> str:
+    """The folder of known limits, or of what is not reproduced; empty for confirmed findings."""
     if unique.get("limit"):
         return "known-limits"
     return "" if all(s == 1 for s in unique["confirmed"]) else "not-reproduced"

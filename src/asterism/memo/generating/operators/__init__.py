@@ -21,8 +21,8 @@ T = TypeVar("T")
 
 
 @dataclass
-class Context:
-    """What an operator knows besides the graph.
+class MutationContext:
+    """What a mutation operator knows besides the graph.
 
     Args:
         rng: all of its randomness.
@@ -37,7 +37,7 @@ class Context:
     most: int = 1
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of them.
+        """One of the items, drawn at random.
 
         Raises:
             InvalidLayerError: there is none: the operator does not apply to the graph.
@@ -75,11 +75,11 @@ class Context:
 
 #: Makes a mutant of a graph. It raises InvalidLayerError where a draw led to no valid graph:
 #: another one may.
-Mutation = Callable[[Graph, Context], Graph]
+Mutation = Callable[[Graph, MutationContext], Graph]
 
 
 @dataclass(frozen=True)
-class Operator:
+class MutationOperator:
     """A mutation operator.
 
     Args:
@@ -91,21 +91,21 @@ class Operator:
     family: str
 
 
-OPERATORS: Registry[Operator] = Registry("operator", "asterism.memo.generating.operators")
+OPERATORS: Registry[MutationOperator] = Registry("operator", "asterism.memo.generating.operators")
 
 
 def operator(name: str, family: str) -> Callable[[Mutation], Mutation]:
     """Decorator that files a mutation as the operator ``name`` of a family."""
 
     def file(mutate: Mutation) -> Mutation:
-        OPERATORS.register(name)(Operator(mutate, family))
+        OPERATORS.register(name)(MutationOperator(mutate, family))
         return mutate
 
     return file
 
 
 def own_layers(graph: Graph) -> list[int]:
-    """The layers of a graph that are no repairs."""
+    """The layers of a graph that are no shape adapters."""
     return [i for i in graph.layers if not graph.nodes[i].repair]
 
 
@@ -114,7 +114,7 @@ def float_nodes(graph: Graph) -> list[int]:
     return [i for i, t in graph.tensors.items() if t.dtype != INTEGER and not graph.nodes[i].repair]
 
 
-def draw_config(spec: LayerSpec, inputs: Sequence[Tensor], context: Context) -> Config:
+def draw_config(spec: LayerSpec, inputs: Sequence[Tensor], context: MutationContext) -> Config:
     """A valid configuration for these inputs.
 
     Raises:
@@ -135,7 +135,7 @@ def draw_config(spec: LayerSpec, inputs: Sequence[Tensor], context: Context) -> 
 
 
 def add_layer(
-    graph: Graph, kind: str, sources: Sequence[int], context: Context
+    graph: Graph, kind: str, sources: Sequence[int], context: MutationContext
 ) -> tuple[Graph, int]:
     """The graph with a layer of that kind that reads ``sources``, repaired so that it can.
 
@@ -176,7 +176,7 @@ def splice(graph: Graph, after: int, end: int, readers: Sequence[int]) -> Graph:
 
 
 def insert(
-    graph: Graph, after: int, kind: str, context: Context, reader: int | None = None
+    graph: Graph, after: int, kind: str, context: MutationContext, reader: int | None = None
 ) -> Graph:
     """A new layer between ``after`` and ``reader``, or behind it where that is None.
 
@@ -194,7 +194,7 @@ def insert(
     return splice(graph, after, new, [] if reader is None else [reader])
 
 
-def choose_edge(graph: Graph, context: Context) -> tuple[int, int | None]:
+def choose_edge(graph: Graph, context: MutationContext) -> tuple[int, int | None]:
     """A node and one of its readers, or None for a reader where there is none."""
     after = context.pick(float_nodes(graph))
     readers = graph.consumers[after]
@@ -202,7 +202,7 @@ def choose_edge(graph: Graph, context: Context) -> tuple[int, int | None]:
 
 
 def choose_kind(
-    graph: Graph, after: int, reader: int | None, kinds: Sequence[str], context: Context
+    graph: Graph, after: int, reader: int | None, kinds: Sequence[str], context: MutationContext
 ) -> str:
     """The layer type to put on an edge.
 
@@ -249,7 +249,7 @@ def reconfigure(graph: Graph, identity: int, config: Config) -> Graph:
 
 
 def change_parameters(
-    graph: Graph, context: Context, eligible: dict[str, tuple[Parameter, ...]]
+    graph: Graph, context: MutationContext, eligible: dict[str, tuple[Parameter, ...]]
 ) -> Graph:
     """Parameters of one layer drawn anew: all that have options nobody covered, else one of them.
 
@@ -282,10 +282,10 @@ def weight_mutation(kind: str) -> Mutation:
     """A mutation that marks a layer that (most likely) has weights: they are edited when made.
 
     Args:
-        kind: of the edit, one of :data:`~asterism.memo.graphs.weights.WEIGHT_EDITS`.
+        kind: the kind of the edit, one of :data:`~asterism.memo.graphs.weights.WEIGHT_EDITS`.
     """
 
-    def mutate(graph: Graph, context: Context) -> Graph:
+    def mutate(graph: Graph, context: MutationContext) -> Graph:
         identity = context.pick([i for i in own_layers(graph) if _has_weights(graph.nodes[i])])
         edit = WeightEdit(kind, context.seed())
         return graph.change(identity, edits=(*graph.nodes[identity].edits, edit))

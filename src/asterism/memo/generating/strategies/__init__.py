@@ -24,7 +24,7 @@ from asterism.memo.generating.campaign import (
     read_state,
     write_state,
 )
-from asterism.memo.generating.operators import OPERATORS, Context
+from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.graphs.coverage import Coverage, coverage_of
 from asterism.memo.graphs.graph import Graph
@@ -32,7 +32,7 @@ from asterism.memo.universe.tensors import InvalidLayerError
 
 
 class Strategy(ABC):
-    """Proposes graphs. One object serves one campaign.
+    """A strategy proposes graphs; one object serves one campaign.
 
     Args:
         seeds: seed models by name.
@@ -48,14 +48,14 @@ class Strategy(ABC):
         """The next graph (its gain still 0), or None where this draw gave no valid one."""
 
     def reward(self, mutant: Mutant) -> None:  # noqa: B027  (some do not learn)
-        """Be told what the latest proposal was worth."""
+        """Learn the reward of the latest proposal."""
 
     def learnt(self) -> Any:
-        """What it has learnt, as a JSON value that :meth:`restore` reads."""
+        """The strategy's state, as a JSON value that :meth:`restore` reads."""
         return None
 
     def restore(self, learnt: Any) -> None:  # noqa: B027  (some do not learn)
-        """Know what another object of this strategy had learnt."""
+        """Restore the state of another object of this strategy."""
 
     @property
     def limit(self) -> int | None:
@@ -71,11 +71,11 @@ class ExtraReward(Protocol):
         ...
 
     def learnt(self) -> Any:
-        """What it has seen, as a JSON value that :meth:`restore` reads."""
+        """The reward's state, as a JSON value that :meth:`restore` reads."""
         ...
 
     def restore(self, learnt: Any) -> None:
-        """Go on from there."""
+        """Restore a state that :meth:`learnt` gave."""
         ...
 
 
@@ -93,7 +93,7 @@ def run_campaign(
     checkpoint: Checkpoint | None = None,
     extra: ExtraReward | None = None,
 ) -> GenerationCampaign:
-    """Spend the budget.
+    """Propose and add mutants until the budget is spent.
 
     Args:
         seeds: seed models by name, at least one.
@@ -153,7 +153,9 @@ def within_limits(graph: Graph, params: GenerateParams, parent: Graph | None = N
     )
 
 
-def draw_mutant(name: str, graph: Graph, context: Context, params: GenerateParams) -> Graph | None:
+def draw_mutant(
+    name: str, graph: Graph, context: MutationContext, params: GenerateParams
+) -> Graph | None:
     """One mutant by an operator, after as many draws as ``params`` allow; None where all fail."""
     for _ in range(params.tries):
         try:

@@ -86,7 +86,7 @@ class LayerSpec:
 
     @property
     def merges(self) -> bool:
-        """Whether it takes several inputs."""
+        """Whether the layer takes several inputs."""
         return self.arity[1] > 1
 
     def parameter(self, name: str) -> Parameter | None:

@@ -161,7 +161,7 @@ def wrap_arguments(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> 
 
 
 def unwrap_config(config: Config) -> Config:
-    """The other way round, from what a wrapper's ``get_config`` gives."""
+    """The inverse of :func:`wrap_arguments`, from a wrapper's ``get_config``."""
     inner = config["layer"]
     require("layer" not in inner["config"], "it wraps another wrapper")
     own = {name: value for name, value in config.items() if name != "backward_layer"}

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from asterism.differential.adapters.backend_names import REFERENCES, library_of, under_test
 from asterism.differential.engine.inputs import OUTSIDE
+from asterism.differential.engine.invalid_configurations import InvalidConfiguration
 from asterism.differential.engine.messages import is_internal
-from asterism.differential.engine.outside import InvalidConfiguration
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
@@ -28,7 +28,7 @@ from asterism.memo.graphs.graph import Graph
 
 
 def judge_of_outside(result: Result, graph: Graph, params: JudgeParams) -> Judge:
-    """The judge of an invalid configuration: no reference says what is right of it.
+    """The judge of an invalid configuration, about which no reference says what is right.
 
     Args:
         result: what backends did.

@@ -40,7 +40,7 @@ class InvalidConfiguration:
 
 
 def outside_of(graph: Graph, seed: int, model: int) -> InvalidConfiguration | None:
-    """A layer of a model with a value off what is valid; None where no draw finds one.
+    """A layer of a model with one invalid value; None if no draw finds one.
 
     Args:
         graph: the model.
@@ -62,7 +62,7 @@ def outside_of(graph: Graph, seed: int, model: int) -> InvalidConfiguration | No
 
 
 def is_outside_wanted(seed: int, model: int, share: float) -> bool:
-    """Whether a model is one of the share that is tried just outside of the constraints."""
+    """Whether a model is in the share that is tried with an invalid configuration."""
     return bool(stream(seed, "outside share", model).random() < share)
 
 

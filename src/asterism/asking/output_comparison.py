@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -34,12 +34,7 @@ def choose_comparisons(
         return _asked_for(wanted, outputs, scene)
     if len(outputs) == 1 and wanted is None:
         return [outputs[0].name], _one(outputs[0], scene)
-    parts: list[tuple[list[str], ComparisonChoice]] = []
-    found = detections.several_outputs(outputs, scene)
-    if found is not None:
-        parts.append(found)
-    taken = [] if found is None else found[0]
-    parts += [([o.name], _one(o, scene)) for o in outputs if o.name not in taken]
+    parts = list(_parts(outputs, scene))
     if len(parts) == 1 and wanted is None:
         return parts[0]
     shapes = {output.name: output.shape for output in outputs}
@@ -59,23 +54,31 @@ def choose_comparisons(
 
 
 def kinds_of(outputs: Sequence[Output], scene: OutputContext, wanted: str | None) -> dict[str, str]:
-    """The comparison of each output, by the output's name; without those that leave it open.
+    """The comparison of each output, by name; outputs without a clear one are left out.
 
     Args:
         outputs, scene, wanted: see :func:`choose_comparisons`.
     """
-    kinds: dict[str, str] = {}
-    with suppress(UserError):
-        if wanted is not None and wanted != "together":
+    if wanted is not None and wanted != "together":
+        with suppress(UserError):
             return dict.fromkeys(_asked_for(wanted, outputs, scene)[0], wanted)
-        found = detections.several_outputs(outputs, scene)
-        if found is not None:
-            kinds |= dict.fromkeys(found[0], found[1].kind)
+    parts = _parts(outputs, scene, UserError)
+    return {name: choice.kind for names, choice in parts for name in names}
+
+
+def _parts(
+    outputs: Sequence[Output], scene: OutputContext, *tolerated: type[Exception]
+) -> Iterator[tuple[list[str], ComparisonChoice]]:
+    """Outputs that are compared together, then each of the others; without those that fail so."""
+    taken: list[str] = []
+    with suppress(*tolerated):
+        if (found := detections.several_outputs(outputs, scene)) is not None:
+            taken = found[0]
+            yield found
     for output in outputs:
-        if output.name not in kinds:
-            with suppress(UserError):
-                kinds[output.name] = _one(output, scene).kind
-    return kinds
+        if output.name not in taken:
+            with suppress(*tolerated):
+                yield [output.name], _one(output, scene)
 
 
 def _one(output: Output, scene: OutputContext) -> ComparisonChoice:

@@ -77,7 +77,7 @@ fuzz-readers: $(STAMP) ## read EXAMPLES (350) damaged files with each reader; SE
 	  -k "damaged $(if $(READER),and ($(READER)))" --hypothesis-seed=$(SEED) --hypothesis-show-statistics
 
 findings: $(STAMP) ## run every script of findings/ again and say which bugs live; SAMPLE=5: only so many
-	@asterism check-findings $(if $(SAMPLE),--sample $(SAMPLE))
+	@python findings check $(if $(SAMPLE),--sample $(SAMPLE))
 
 mutants: $(STAMP) ## put small faults into the source and name those that no test notices; OPTIONS="--package images"
 	cd tests && python -m mutation $(OPTIONS)

@@ -1,7 +1,7 @@
 """Collected findings that tests make up: scripts that end as they are told to."""
 
-from asterism.findings.entry import CollectedFinding
-from asterism.findings.occurrences import Candidate
+from collection.entry import CollectedFinding
+from collection.occurrences import Candidate
 from libraries.small_results import chained, made_finding
 from memo.small_graphs import layer
 

@@ -7,8 +7,11 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 from small_findings import entry
+from typer.testing import CliRunner
 
+from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
+from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import saved_facts
 from asterism.core.workers.worker import Limits
 from asterism.differential.engine.tasks import ExecutionOutcome
@@ -23,7 +26,7 @@ from asterism.differential.oracle.finding import (
 )
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.decisions import recorded_words
-from asterism.findings.calls.call import (
+from collection.calls.call import (
     FRAMEWORKS,
     VARIANTS,
     Call,
@@ -32,10 +35,17 @@ from asterism.findings.calls.call import (
     Input,
     variants_of,
 )
-from asterism.findings.calls.campaign import CallOutcome, count_calls, run_calls
-from asterism.findings.calls.candidates import call_occurrence, call_occurrences, script_text
-from asterism.findings.calls.judging import judge_call
-from asterism.findings.calls.running import (
+from collection.calls.campaign import (
+    CALLS,
+    CallOutcome,
+    count_calls,
+    mark_of,
+    read_outcomes,
+    run_calls,
+)
+from collection.calls.candidates import call_occurrence, call_occurrences, script_text
+from collection.calls.judging import judge_call
+from collection.calls.running import (
     FILLS,
     CallProgram,
     CallWorkers,
@@ -43,10 +53,12 @@ from asterism.findings.calls.running import (
     TextRun,
     array_text,
 )
-from asterism.findings.calls.table import calls_of
-from asterism.findings.checking import GONE, LIVES, OTHER, word_of
-from asterism.findings.occurrences import distinct_causes
+from collection.calls.table import calls_of
+from collection.checking import GONE, LIVES, OTHER, word_of
+from collection.commands import app
+from collection.occurrences import distinct_causes
 from libraries.small_results import JUDGE
+from places import ROOT
 from thinning import every
 
 PLAIN = ExecutionVariant("pytorch", "pytorch", "actual = f(*inputs)", checks=True)
@@ -260,6 +272,19 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(state_root):
     assert count_calls(state_root / "other", known)["pytorch:aot"]["words"] == {RIGHT: 3}
 
 
+def test_calls_that_a_collection_lists_are_not_run_again(tmp_path, monkeypatch):
+    """No worker starts for them."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("conf", "params.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    marks = " ".join(map(mark_of, calls_of("jax", ["jax:elements"])))
+    write_json(tmp_path / "mine/campaign.json", {"calls": {"jax:jit": {"calls": marks}}})
+    words = ("call", "jax", "--table", "jax:elements", "--variant", "jax:jit")
+    ended = CliRunner().invoke(app, [*words, "--collection", "mine"])
+    assert (ended.output, ended.exit_code) == ("", 0)
+    assert read_outcomes(saved_folders.place(CALLS), "jax:jit") == []
+
+
 def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path):
     (tmp_path / "victim").mkdir()
     state_root.mkdir(parents=True, exist_ok=True)
@@ -334,4 +359,4 @@ def test_some_calls_of_each_framework_run(framework, state_root):
         shown = [one for _, one in run_calls(calls, [first, last], workers, state_root, {})]
     assert len(shown) == 6
     assert json.dumps([asdict(one) for one in shown])
-    assert any(one.word == RIGHT for one in shown)
+    assert any(one.status == RIGHT for one in shown)

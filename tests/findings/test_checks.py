@@ -7,10 +7,9 @@ import pytest
 from small_findings import SCRIPT, candidate
 from typer.testing import CliRunner
 
-from asterism.cli.commands import app
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import read_environment
-from asterism.findings.checking import (
+from collection.checking import (
     GONE,
     LATE,
     LIVES,
@@ -22,9 +21,10 @@ from asterism.findings.checking import (
     sample_of,
     word_of,
 )
-from asterism.findings.diagnosis import Diagnosis
-from asterism.findings.entry import read_collected_finding, read_collection
-from asterism.findings.pages import index_page
+from collection.commands import app
+from collection.diagnosis import Diagnosis
+from collection.entry import read_collected_finding, read_collection
+from collection.pages import index_page
 from places import ROOT
 from real_environments import make_or_skip
 
@@ -90,21 +90,21 @@ def test_a_crash_is_named_in_what_is_noted(tmp_path):
 @pytest.mark.parametrize(("statuses", "expected"), [({"a": 1, "b": 0}, 0), ({"a": 1, "b": 2}, 1)])
 def test_the_command_fails_where_a_script_cannot_tell(tmp_path, statuses, expected):
     collection(tmp_path, **statuses)
-    done = CliRunner().invoke(app, ["check-findings", "--folder", str(tmp_path)])
+    done = CliRunner().invoke(app, ["check", "--folder", str(tmp_path)])
     assert done.exit_code == expected
     assert "2 checked: 1 lives" in done.output
 
 
 def test_the_command_writes_reports_of_what_its_run_printed(tmp_path):
     collection(tmp_path, a=1)
-    done = CliRunner().invoke(app, ["check-findings", "--folder", str(tmp_path), "--write"])
+    done = CliRunner().invoke(app, ["check", "--folder", str(tmp_path), "--write"])
     assert done.exit_code == 0, done.output
     assert "actual   2" in (tmp_path / "a" / "report.md").read_text()
     assert "(a/report.md)" in (tmp_path / "README.md").read_text()
 
 
 def test_a_folder_without_findings_is_told(tmp_path):
-    done = CliRunner().invoke(app, ["check-findings", "--folder", str(tmp_path)])
+    done = CliRunner().invoke(app, ["check", "--folder", str(tmp_path)])
     assert done.exit_code != 0
 
 
@@ -208,7 +208,7 @@ def test_the_command_notes_it_in_the_index(project):
     finding(project)
     finding(project, "other", library="openvino")
     given = ["--environment", "jax@0.1", "--environment", "jax@0.2"]
-    done = CliRunner().invoke(app, ["check-findings", *given])
+    done = CliRunner().invoke(app, ["check", *given])
     assert done.exit_code == 0, done.output
     assert [line.split() for line in done.output.splitlines()] == [
         ["has", "it", "jax@0.1", "one"],

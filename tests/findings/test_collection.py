@@ -10,21 +10,21 @@ from small_findings import GRAPH, SCRIPT, candidate, entry, facts, listed
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.report.writing import KnownIssue
-from asterism.findings.audit import audit_lines, unlike_audit
-from asterism.findings.campaign import folder_of_pieces
-from asterism.findings.checking import check_all, note_elsewhere
-from asterism.findings.collecting import Collected, add_by_hand, candidates_of, collect, unique_of
-from asterism.findings.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
-from asterism.findings.entry import CollectedFinding, place_of, read_collection
-from asterism.findings.gathering import note_links
-from asterism.findings.occurrences import (
+from asterism.memo.graphs.keras_build import layer_name
+from collection.audit import audit_lines, unlike_audit
+from collection.campaign import folder_of_pieces
+from collection.checking import check_all, note_elsewhere
+from collection.collecting import Collected, add_by_hand, candidates_of, collect, unique_of
+from collection.diagnosis import DIFFERENCE, NO_FAULT, WRONG, Diagnosis
+from collection.entry import CollectedFinding, place_of, read_collection
+from collection.gathering import note_links
+from collection.occurrences import (
     FindingOccurrence,
     confirmed_candidates,
     have_one_cause,
     same_place,
 )
-from asterism.findings.pages import campaign_page, index_page, report_of, write_pages
-from asterism.memo.graphs.keras_build import layer_name
+from collection.pages import campaign_page, index_page, report_of, write_pages
 from libraries.small_results import chained, made_finding
 from memo.small_graphs import layer
 from rights import entered_by_others

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from asterism.differential.report.numbers import simple_inputs
-from asterism.findings.occurrences import distinct_causes
-from asterism.findings.operators import attributes_of, operator_occurrence, operator_occurrences
+from collection.occurrences import distinct_causes
+from collection.operators import attributes_of, operator_occurrence, operator_occurrences
 from tried_operators import tried_operators
 
 SUBJECTS = {subject.name: subject for subject in tried_operators()}

@@ -17,8 +17,10 @@ from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
 from asterism.differential.params import TriageSettings
-from asterism.findings import campaign, gathering
-from asterism.findings.campaign import (
+from asterism.memo.graphs.coverage import coverage_of
+from asterism.memo.universe.layers import universe
+from collection import campaign, gathering
+from collection.campaign import (
     EXCLUDED,
     FACTS,
     TAKEN,
@@ -27,10 +29,8 @@ from asterism.findings.campaign import (
     run_piece,
     run_pieces,
 )
-from asterism.findings.pages import campaign_page
-from asterism.findings.single_layers import single_layer_models
-from asterism.memo.graphs.coverage import coverage_of
-from asterism.memo.universe.layers import universe
+from collection.pages import campaign_page
+from collection.single_layers import single_layer_models
 from libraries.small_results import made_result
 from memo.small_graphs import branching
 from places import ROOT

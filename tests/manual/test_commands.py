@@ -9,10 +9,12 @@ from manual_pages import commands as shown_commands
 
 from asterism.cli.commands import app
 from asterism.config import compose
+from collection.commands import app as findings
 from places import ROOT
 from thinning import every
 
 PROGRAM = typer.main.get_command(app)
+FINDINGS = typer.main.get_command(findings)
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"].keys()
 
 
@@ -49,3 +51,10 @@ def test_its_settings_compose(words):
 @pytest.mark.parametrize("words", commands("python benchmarks/"))
 def test_its_benchmark_is_there(words):
     assert any((ROOT / words[0] / part).is_file() for part in ("", "__main__.py"))
+
+
+@pytest.mark.parametrize("words", commands("python findings "))
+def test_its_command_for_findings_is_there_with_its_options(words):
+    assert words[0] in {*FINDINGS.commands, "--help"}
+    if len(words) > 1:  # a name in running text may leave its arguments out
+        FINDINGS.commands[words[0]].make_context(words[0], words[1:])

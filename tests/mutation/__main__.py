@@ -30,7 +30,7 @@ NEAREST = {
     "attacks": ("attacks", "deepimportance"),
     "criteria": ("criteria", "deepimportance"),
     "data": ("data", "readers", "deepimportance"),
-    "differential": ("libraries", "versions", "memo"),
+    "differential": ("libraries", "versions", "memo", "findings"),
 }
 #: Processor seconds of the tests that a fault is tried with, and at most how many they are. The
 #: first test that fails ends the trial, so that only faults that survive take as long.

@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 ASTERISM = SOURCE / "asterism"
+#: The package that keeps the collection of findings; it lies outside of the source.
+COLLECTION = ROOT / "findings/collection"
 
 #: Packages that only put into order what they hold.
 ORDERING = frozenset({"core", "deepstellar", "differential", "memo", "models", "report"})
@@ -67,7 +69,7 @@ def facts_of(file: Path) -> Facts:
 
 @cache
 def imported_by(file: Path) -> frozenset[Path]:
-    """Source files of Asterism that a file imports itself, inside functions too."""
+    """Source files that a file imports itself, inside functions too."""
     return frozenset().union(*map(_files, facts_of(file).imported))
 
 
@@ -117,9 +119,11 @@ def _package_of(file: Path) -> str:
 
 
 def _files(name: str) -> set[Path]:
-    if name.partition(".")[0] != "asterism":
+    package = name.partition(".")[0]
+    roots = [root for root in (ASTERISM, COLLECTION) if root.name == package]
+    if not roots:
         return set()
-    path = SOURCE.joinpath(*name.split("."))
+    path = roots[0].parent.joinpath(*name.split("."))
     return {file for file in (path / "__init__.py", path.with_suffix(".py")) if file.exists()}
 
 

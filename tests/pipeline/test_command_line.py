@@ -23,14 +23,10 @@ from asterism.asking.request import VetRequest
 from asterism.cli import commands
 from asterism.cli.program import GROUPS
 from asterism.cli.projects import PAGES, find_page
-from asterism.core.files.artifacts import write_json
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import saved_folders
 from asterism.dvc_hydra import repository, saved_state
-from asterism.findings.calls.campaign import CALLS, mark_of, read_outcomes
-from asterism.findings.calls.table import calls_of
 from asterism.models.tensor_models import trial
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, sharing
@@ -421,18 +417,6 @@ def test_a_run_is_told_of_parameters_that_are_not_the_commits(root, note):
     (root / "params.yaml").write_text("seed: 0\nfuzz: {mutants: 4, k: [1]}\n")
     (told,) = run("sweep").output.splitlines()
     assert "fuzz.mutants" in told and "seed" not in told and "fuzz.k" not in told
-
-
-def test_calls_that_a_collection_lists_are_not_run_again(here):
-    """No worker starts for them."""
-    for name in ("conf", "params.yaml"):
-        (here / name).symlink_to(ROOT / name)
-    marks = " ".join(map(mark_of, calls_of("jax", ["jax:elements"])))
-    write_json(here / "mine/campaign.json", {"calls": {"jax:jit": {"calls": marks}}})
-    words = ("call-functions", "jax", "--table", "jax:elements", "--variant", "jax:jit")
-    ended = run(*words, "--collection", "mine")
-    assert (ended.output, ended.exit_code) == ("", 0)
-    assert read_outcomes(saved_folders.place(CALLS), "jax:jit") == []
 
 
 @pytest.fixture

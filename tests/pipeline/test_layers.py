@@ -6,13 +6,15 @@ from collections import Counter
 
 import networkx as nx
 import pytest
-from imports import ASTERISM, ROOT, facts_of, imported_by, named_by, packages_of
+from imports import ASTERISM, COLLECTION, ROOT, facts_of, imported_by, named_by, packages_of
 
 sys.path.append(str(ROOT / "docs"))
 
 from update_dag import graph, with_graph
 
 FILES = [file for file in ASTERISM.rglob("*.py") if file.name != "__main__.py"]
+#: With those of the package that keeps the collection of findings.
+ALL_FILES = [*FILES, *COLLECTION.rglob("*.py")]
 
 
 def circles(edges):
@@ -34,7 +36,7 @@ def test_no_packages_import_each_other():
 def test_no_modules_import_each_other():
     assert not circles(
         (file, used)
-        for file in FILES
+        for file in ALL_FILES
         for used in imported_by(file) - {folder / "__init__.py" for folder in file.parents}
     )
 
@@ -79,7 +81,7 @@ def behind_the_door(found):
 
 
 def test_nothing_but_one_package_imports_dvc_or_hydra():
-    folders = [ROOT / name for name in ("src", "stages", "benchmarks", "docs")]
+    folders = [ROOT / name for name in ("src", "stages", "benchmarks", "docs", "findings")]
     sources = [f for folder in folders for f in folder.rglob("*.py") if DOOR not in f.parents]
     assert len(sources) > 300
     found = {file: names for file in sources if (names := behind_the_door(facts_of(file)))}
@@ -95,7 +97,7 @@ def test_what_is_imported_of_dvc_is_its_commands_and_its_repository():
 
 def test_no_two_public_classes_have_one_name():
     """So that a name met anywhere means one thing; every stage has a section ``Params``."""
-    names = Counter(name for file in FILES for name in facts_of(file).classes)
+    names = Counter(name for file in ALL_FILES for name in facts_of(file).classes)
     assert {name for name, count in names.items() if count > 1} <= {"Params"}
 
 

@@ -172,7 +172,8 @@ def test_the_policy_allows_the_pages_own_style_script_and_pictures_and_nothing_e
 
 
 def test_no_template_has_a_script_or_a_style_of_its_own():
-    templates = list((ROOT / "src/asterism").rglob("templates/*"))
+    folders = ROOT / "src/asterism", ROOT / "findings/collection"
+    templates = [template for folder in folders for template in folder.rglob("templates/*")]
     assert {"page.html.j2", "sweep.html.j2"} <= {template.name for template in templates}
     for template in templates:
         if template.suffix in (".css", ".js"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
+import traceback
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,23 +18,24 @@ import typer
 from typer.core import TyperGroup
 
 from asterism import __version__
+from asterism.core.files.interrupts import require_uninterrupted
+from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.user_files import whole_path
-from asterism.core.messages.errors import UserError
-from asterism.core.messages.terminal import is_terminal, say
+from asterism.core.messages.errors import UserError, missing_extra
+from asterism.core.messages.terminal import escape_streams, is_terminal, say
 
 #: Groups of commands in ``asterism --help``.
 BEGIN = "Begin"
 MODELS = "Vet compressed models"
 JUDGE = "Judge tests"
 LIBRARIES = "Test libraries"
-COLLECT = "Collect findings"
 RUN = "Run the pipeline"
 LOOK = "Look at results"
 KEEP = "Share and keep results"
 PAPERS = "The papers' experiments"
 
 #: The groups, in the order in which they are shown.
-GROUPS = (BEGIN, MODELS, JUDGE, LIBRARIES, RUN, LOOK, KEEP, PAPERS, COLLECT)
+GROUPS = (BEGIN, MODELS, JUDGE, LIBRARIES, RUN, LOOK, KEEP, PAPERS)
 
 
 class InGroups(TyperGroup):
@@ -203,3 +206,31 @@ def show_page(page: Path, show: bool | None) -> None:
     say(f"page: {place}")
     if is_terminal() if show is None else show:
         webbrowser.open(place.as_uri())
+
+
+def run_program(program: typer.Typer, name: str) -> None:
+    """Run the command that the arguments name: what a user can mend in one line, exit status 1.
+
+    Args:
+        program: its commands.
+        name: what the user calls it by, for its help.
+
+    Raises:
+        KeyboardInterrupt: the command was interrupted, and a library made another error of that.
+    """
+    escape_streams()
+    try:
+        with rejections_told():
+            program(prog_name=name)
+    except UserError as error:
+        require_uninterrupted()
+        say(f"error: {error}", error=True)
+        sys.exit(1)
+    except Exception as error:  # a defect, at length
+        require_uninterrupted()
+        missing = missing_extra(error)
+        told = [f"error: {missing}"] if missing else traceback.format_exc().splitlines()
+        say(*told, error=True)
+        sys.exit(1)
+    finally:
+        say()  # where nobody reads what is still buffered

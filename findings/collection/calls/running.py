@@ -19,7 +19,7 @@ from asterism.differential.engine.tasks import ExecutionOutcome, outcome_of
 from asterism.differential.engine.workers import Workers
 from asterism.differential.oracle.finding import ERROR
 from asterism.differential.params import JudgeParams
-from asterism.findings.calls.call import (
+from collection.calls.call import (
     FRAMEWORKS,
     NAMES,
     VARIANTS,

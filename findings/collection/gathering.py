@@ -18,19 +18,19 @@ from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.params import TriageSettings
 from asterism.differential.report.writing import KnownIssue, issue_of, read_known_issues
-from asterism.findings.calls.campaign import CALLS, count_calls
-from asterism.findings.calls.candidates import CallScripts, all_call_occurrences
-from asterism.findings.calls.running import CallWorkers
-from asterism.findings.campaign import TRIAGED, finished, folder_of_pieces, pieces_of
-from asterism.findings.checking import made_environments, note_elsewhere
-from asterism.findings.collecting import Collected, candidates_of, collect, link_upstream
-from asterism.findings.entry import names_place, read_collected_finding, read_collection
-from asterism.findings.occurrences import Candidate, confirmed_candidates
-from asterism.findings.operators import OperatorScripts, operator_occurrences
-from asterism.findings.pages import write_pages
-from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
+from collection.calls.campaign import CALLS, count_calls
+from collection.calls.candidates import CallScripts, all_call_occurrences
+from collection.calls.running import CallWorkers
+from collection.campaign import TRIAGED, finished, folder_of_pieces, pieces_of
+from collection.checking import made_environments, note_elsewhere
+from collection.collecting import Collected, candidates_of, collect, link_upstream
+from collection.entry import names_place, read_collected_finding, read_collection
+from collection.occurrences import Candidate, confirmed_candidates
+from collection.operators import OperatorScripts, operator_occurrences
+from collection.pages import write_pages
+from collection.single_layers import single_layer_models
 
 #: What the pages say of campaigns; it lies beside them.
 FACTS = "campaign.json"

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from onnx import helper
+
 from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backend_names import OF_ONNX, product_of
 from asterism.differential.adapters.environments import installed_versions
@@ -24,8 +26,8 @@ from asterism.differential.params import JudgeParams
 from asterism.differential.report.numbers import simple_inputs
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects
-from asterism.findings.entry import ORDINARY, CollectedFinding, place_of
-from asterism.findings.occurrences import FindingOccurrence, deciding_facts
+from collection.entry import ORDINARY, CollectedFinding, place_of
+from collection.occurrences import FindingOccurrence, deciding_facts
 
 #: Changes that name a library which is wrong while another one and the reference agree.
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
@@ -97,8 +99,6 @@ def operator_occurrence(
 
 def attributes_of(subject: Subject) -> dict[str, str]:
     """Attributes of a model's only node, and the shape of its constants, as text."""
-    from onnx import helper
-
     (node,) = subject.model.graph.node
     return {a.name: str(_plain(helper.get_attribute_value(a))) for a in node.attribute}
 

@@ -27,8 +27,8 @@ from asterism.differential.oracle.finding import (
     SILENT_ACCEPTANCE,
 )
 from asterism.differential.oracle.standard import DIFFERENCES, WRONG_SHAPE
-from asterism.findings.diagnosis import CRASH as DIES
-from asterism.findings.diagnosis import DIFFERENCE, REJECTED, Diagnosis
+from collection.diagnosis import CRASH as DIES
+from collection.diagnosis import DIFFERENCE, REJECTED, Diagnosis
 
 #: The file of a finding's facts.
 FACTS = "finding.yaml"

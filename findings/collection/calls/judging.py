@@ -28,8 +28,8 @@ from asterism.differential.oracle.standard import (
     ReferenceOutputs,
 )
 from asterism.differential.params import JudgeParams, Tolerance
-from asterism.findings.calls.running import CallProgram, PlainRuns, TextRun
 from asterism.memo.universe.tensors import EPSILON
+from collection.calls.running import CallProgram, PlainRuns, TextRun
 
 #: A function is computed in several steps, each of which rounds.
 _STEPS = 4

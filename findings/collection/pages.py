@@ -17,9 +17,9 @@ from asterism.differential.adapters.environments import version_sort_key
 from asterism.differential.oracle.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.texts import templates
-from asterism.findings.checking import CANNOT_TELL, ELSEWHERE
-from asterism.findings.diagnosis import KINDS, NO_FAULT, TO_MEND, WRONG
-from asterism.findings.entry import CollectedFinding, LastRun
+from collection.checking import CANNOT_TELL, ELSEWHERE
+from collection.diagnosis import KINDS, NO_FAULT, TO_MEND, WRONG
+from collection.entry import CollectedFinding, LastRun
 
 INDEX, CAMPAIGN, REPORT = "README.md", "campaign.md", "report.md"
 
@@ -29,7 +29,7 @@ _MARKUP = re.compile(r"([\\\[\]*]|(?<!\w)_|_(?!\w))")
 _LIKE = {"tflite": "litert"}
 _PACKAGES = {"litert": "ai-edge-litert"}
 
-_TEMPLATES = templates("asterism.findings")
+_TEMPLATES = templates(__package__)
 
 
 def write_pages(

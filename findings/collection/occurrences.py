@@ -15,8 +15,8 @@ from typing import Generic, TypeVar
 
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.writing import CONFIRMATIONS
-from asterism.findings.checking import bug_lives
-from asterism.findings.entry import CollectedFinding, place_of
+from collection.checking import bug_lives
+from collection.entry import CollectedFinding, place_of
 
 #: A node in ONNX's text: ``y = Relu (x)``.
 _NODE = re.compile(r"= ([A-Z]\w*) [<(]")

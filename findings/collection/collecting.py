@@ -19,14 +19,14 @@ from asterism.differential.report.confirming import run_script
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE, KnownIssue, issue_of
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
-from asterism.findings.checking import LIVES, note_run, word_of
-from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding, name_finding, names_place
-from asterism.findings.occurrences import Candidate, have_one_cause
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import layer_name
 from asterism.memo.graphs.store import graph_from_json
 from asterism.memo.universe.keras_options import OF_WEIGHTS
 from asterism.memo.universe.layers import universe
+from collection.checking import LIVES, note_run, word_of
+from collection.entry import COLLECTED_SYMPTOMS, CollectedFinding, name_finding, names_place
+from collection.occurrences import Candidate, have_one_cause
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
 _KEPT = (REPRO, "arrays.npz", "model.json", "model.keras", "model.onnx")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
-from asterism.core.settings.yaml_files import parse_yaml
-from asterism.findings.calls.call import FRAMEWORKS, NAMES, Call, CodeText, Family, Input
+from asterism.core.settings.yaml_files import read_yaml
+from collection.calls.call import FRAMEWORKS, NAMES, Call, CodeText, Family, Input
 
 #: An input in a table.
 _INPUT = re.compile(
@@ -40,7 +40,7 @@ def calls_of(framework: str, chosen: Collection[str] = ()) -> dict[str, Call]:
 
 
 def read_table(framework: str) -> dict[str, list[Family]]:
-    """The families of each part of a framework's table; ``docs/extending.md`` describes the file.
+    """The families of each part of a framework's table.
 
     Args:
         framework: by name.
@@ -50,13 +50,17 @@ def read_table(framework: str) -> dict[str, list[Family]]:
     """
     if framework not in FRAMEWORKS:
         raise UserError(f"there is no table of {framework!r}; there are {', '.join(FRAMEWORKS)}")
-    file = files("asterism.findings.calls").joinpath("tables", f"{framework}.yaml")
-    document = parse_yaml(file.read_text(encoding="utf-8"), file.name)
+    document = read_yaml(Path(__file__).with_name("tables") / f"{framework}.yaml")
     return {part: [f for row in rows for f in families_of(row)] for part, rows in document.items()}
 
 
 def families_of(row: Mapping[str, Any]) -> Iterator[Family]:
-    """The families of a row: one call of several functions, or several calls of the same inputs."""
+    """The families of a row: one call of several functions, or several calls of the same inputs.
+
+    Args:
+        row: ``functions``, as ``torch.{abs, neg}``, with the ``call`` of each, or ``calls`` by
+            name; ``inputs``, ``options``, ``dtypes`` and ``setup`` of a :class:`Family`, as text.
+    """
     inputs = tuple(tuple(map(_input, str(text).split(";"))) for text in row["inputs"])
     options = {name: _values(str(text)) for name, text in row.get("options", {}).items()}
     dtypes = tuple(row.get("dtypes", "").split())

@@ -22,13 +22,13 @@ from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.report.decisions import ScriptDecision
 from asterism.differential.report.program_text import ScriptProgram
 from asterism.differential.report.script_writer import REPRO
-from asterism.findings.calls.call import VARIANTS, Call, ExecutionVariant, variants_of
-from asterism.findings.calls.campaign import CallOutcome, read_outcomes
-from asterism.findings.calls.judging import judge_call, standards_of
-from asterism.findings.calls.running import FILLS, CallProgram, CallWorkers
-from asterism.findings.calls.table import calls_of
-from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding
-from asterism.findings.occurrences import FindingOccurrence, deciding_facts
+from collection.calls.call import VARIANTS, Call, ExecutionVariant, variants_of
+from collection.calls.campaign import CallOutcome, read_outcomes
+from collection.calls.judging import judge_call, standards_of
+from collection.calls.running import FILLS, CallProgram, CallWorkers
+from collection.calls.table import calls_of
+from collection.entry import COLLECTED_SYMPTOMS, CollectedFinding
+from collection.occurrences import FindingOccurrence, deciding_facts
 
 #: Functions that are made of each other: what one loses, the others lose.
 _KIN = (

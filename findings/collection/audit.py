@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from asterism.findings.diagnosis import (
+from collection.diagnosis import (
     CRASH,
     DIFFERENCE,
     DORMANT,
@@ -15,7 +15,7 @@ from asterism.findings.diagnosis import (
     WRONG,
     Diagnosis,
 )
-from asterism.findings.entry import CollectedFinding
+from collection.entry import CollectedFinding
 
 #: What each class of the audit means, and the kinds that agree with it.
 CLASSES = {

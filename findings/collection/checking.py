@@ -28,7 +28,7 @@ from asterism.differential.report.confirming import (
     run_script,
 )
 from asterism.differential.report.script_writer import REPRO
-from asterism.findings.entry import CollectedFinding, LastRun, read_collected_finding
+from collection.entry import CollectedFinding, LastRun, read_collected_finding
 
 LIVES, GONE, OTHER, LATE = "lives", "gone", "fails otherwise", "takes too long"
 

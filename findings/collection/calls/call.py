@@ -10,14 +10,14 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import StringConstraints
 
 from asterism.core.files.records import record_from
 from asterism.core.random_streams import stream
-from asterism.core.settings.yaml_files import parse_yaml
+from asterism.core.settings.yaml_files import read_yaml
 
 #: Names of a call's inputs, in their order.
 NAMES = "xyzvw"
@@ -213,9 +213,8 @@ def _read() -> tuple[dict[str, Framework], dict[str, ExecutionVariant]]:
     """The frameworks and the variants of all: a file in ``frameworks`` for each framework."""
     frameworks: dict[str, Framework] = {}
     variants: dict[str, ExecutionVariant] = {}
-    folder = files("asterism.findings.calls").joinpath("frameworks")
-    for file in (file for file in folder.iterdir() if file.name.endswith(".yaml")):
-        document, name = parse_yaml(file.read_text(encoding="utf-8"), file.name), file.name[:-5]
+    for file in Path(__file__).with_name("frameworks").glob("*.yaml"):
+        document, name = read_yaml(file), file.stem
         frameworks[name] = record_from(Framework, document["framework"])
         for variant, facts in document["variants"].items():
             variants[variant] = record_from(ExecutionVariant, {"framework": name, **facts})

@@ -1,1 +1,0 @@
-"""A collection of findings: campaigns that fill it, and checks that say which bugs live."""

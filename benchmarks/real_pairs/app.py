@@ -11,8 +11,9 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.sweep.app import SweepRequest, sweep_command
+from asterism.sweep.app import sweep_command
 from asterism.sweep.point import VETTED
+from asterism.sweep.worker import SweepRequest
 from asterism.vetting.opening import GivenPair
 from asterism.vetting.params import CERTIFICATE, VetParams
 from real_pairs.entry import RealPair, not_vetted, packages_of, pair_names, read_pair

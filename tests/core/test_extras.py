@@ -23,6 +23,9 @@ sys.path.append(str(ROOT / "docs"))
 from update_dag import lanes
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYTHONS = [text.rpartition(" ")[2] for text in PROJECT["classifiers"]]
+#: What PyTorch's builds for GPUs bring, in versions that they say themselves.
+OF_GPUS = re.compile(r"nvidia-|cuda-|triton$")
 LANES = ("vetting", "compressed", "importance", "stateful", "libraries", "remotes")
 
 #: Distributions whose modules have other names.
@@ -42,21 +45,52 @@ def brought_by(extra):
     return modules_of(listed).union(*others)
 
 
-def test_the_lock_takes_the_oldest_python_that_is_allowed():
+def locked():
+    """The version of each package of requirements.lock."""
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pins = [line.partition("==") for line in lines if re.match(r"[a-z0-9]\S*==", line)]
+    return {canonicalize_name(name): version for name, _, version in pins}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_takes_the_first_release_of_each_python(python):
     """Installing on a later 3.11 does not show that a package rejects an earlier one."""
-    oldest = PROJECT["requires-python"].partition(",")[0].removeprefix(">=")
     rejected = {}
-    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
-        if "==" not in line or line.lstrip().startswith("#"):
-            continue
-        name = Requirement(line.partition("#")[0]).name
+    for name in locked():
         try:
             wanted = metadata.metadata(name).get("Requires-Python", "")
         except metadata.PackageNotFoundError:
             continue  # of an extra that is not installed here
-        if not SpecifierSet(wanted).contains(f"{oldest}.0"):
+        if not SpecifierSet(wanted).contains(f"{python}.0"):
             rejected[name] = wanted
     assert rejected == {}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_has_all_that_is_needed_on_each_python(python):
+    """As the packages that are installed here say it, which were resolved on one of them."""
+    there = {"python_version": python, "python_full_version": f"{python}.0"}
+    pins, wrong, seen = locked(), set(), set()
+    wanted = [Requirement("asterism[all,dask,dev]")]
+    while wanted:
+        requirement = wanted.pop()
+        name = canonicalize_name(requirement.name)
+        fits = name == "asterism" or requirement.specifier.contains(pins.get(name, "0"), True)
+        if (name != "asterism" and name not in pins) or not fits:
+            wrong.add(str(requirement))
+        for extra in {"", *requirement.extras} - {known for one, known in seen if one == name}:
+            seen.add((name, extra))
+            try:
+                texts = metadata.requires(name) or []
+            except metadata.PackageNotFoundError:
+                continue  # of an extra that is not installed here
+            inner = [one for one in map(Requirement, texts) if not OF_GPUS.match(one.name)]
+            wanted += [
+                one
+                for one in inner
+                if (one.marker.evaluate(there | {"extra": extra}) if one.marker else not extra)
+            ]
+    assert wrong == set()
 
 
 def test_every_module_is_in_its_extra_and_not_in_the_plain_installation():

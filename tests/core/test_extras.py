@@ -66,30 +66,32 @@ def test_the_lock_takes_the_first_release_of_each_python(python):
     assert rejected == {}
 
 
+def needed(name, extra, python):
+    """What a package needs on a Python, or one of its extras does."""
+    there = {"python_version": python, "python_full_version": f"{python}.0", "extra": extra}
+    try:
+        requirements = map(Requirement, metadata.requires(name) or [])
+    except metadata.PackageNotFoundError:
+        return []  # of an extra that is not installed here
+    of_all = [one for one in requirements if not OF_GPUS.match(one.name)]
+    return [one for one in of_all if not one.marker or one.marker.evaluate(there)]
+
+
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_lock_has_all_that_is_needed_on_each_python(python):
     """As the packages that are installed here say it, which were resolved on one of them."""
-    there = {"python_version": python, "python_full_version": f"{python}.0"}
     pins, wrong, seen = locked(), set(), set()
-    wanted = [Requirement("asterism[all,dask,dev]")]
+    wanted = [("asterism", extra) for extra in ("", "all", "dask", "dev")]
     while wanted:
-        requirement = wanted.pop()
-        name = canonicalize_name(requirement.name)
-        fits = name == "asterism" or requirement.specifier.contains(pins.get(name, "0"), True)
-        if (name != "asterism" and name not in pins) or not fits:
-            wrong.add(str(requirement))
-        for extra in {"", *requirement.extras} - {known for one, known in seen if one == name}:
-            seen.add((name, extra))
-            try:
-                texts = metadata.requires(name) or []
-            except metadata.PackageNotFoundError:
-                continue  # of an extra that is not installed here
-            inner = [one for one in map(Requirement, texts) if not OF_GPUS.match(one.name)]
-            wanted += [
-                one
-                for one in inner
-                if (one.marker.evaluate(there | {"extra": extra}) if one.marker else not extra)
-            ]
+        if (asked := wanted.pop()) in seen:
+            continue
+        seen.add(asked)
+        for requirement in needed(*asked, python):
+            name = canonicalize_name(requirement.name)
+            pinned = name in pins and requirement.specifier.contains(pins[name])
+            if name != "asterism" and not pinned:
+                wrong.add(str(requirement))
+            wanted += [(name, extra) for extra in ("", *requirement.extras)]
     assert wrong == set()
 
 

@@ -117,7 +117,8 @@ lock: ## resolve pyproject.toml anew into requirements.lock
 	$(VENV)-lock/bin/pip install --quiet pip-tools
 	$(VENV)-lock/bin/pip-compile --quiet --extra all --extra dask --extra dev --strip-extras --allow-unsafe \
 	  --no-emit-index-url --no-emit-find-links --no-emit-options --output-file requirements.lock pyproject.toml
-	sed -i -E 's/^(torch==[0-9.]+)\+cpu/\1/' requirements.lock
+	@# An extra that is made of others names this checkout as well, which is no package of an index.
+	sed -i -E -e 's/^(torch==[0-9.]+)\+cpu/\1/' -e '/^asterism @ /,+1d' requirements.lock
 	rm -rf $(VENV)-lock
 
 # The throw-away environment has that DVC, and all else from the project's own but pathspec: DVC 3.60 fails with its version 1.

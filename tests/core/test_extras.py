@@ -110,6 +110,7 @@ def test_everything_that_is_installed_for_development_is_pinned():
         listed += PROJECT["optional-dependencies"][extra]
     for name in {Requirement(text).name for text in listed} - {"asterism"}:
         assert f"\n{canonicalize_name(name)}==" in lock, name
+    assert " @ " not in lock, "a checkout is not pinned"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "--extra all --extra dask --extra dev" in makefile
 

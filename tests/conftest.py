@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 # DVC, when it is imported, puts others in the place of the standard streams. ART, when it is,
@@ -57,7 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def skip_without_extra(error: BaseException | None) -> None:
     """Skip what fails because a package of an extra is not installed; nothing else is skipped."""
     while error is not None:
-        if told := missing_extra(error):
+        told = missing_extra(error)
+        if told and find_spec(error.name.partition(".")[0]) is None:
             pytest.skip(told, allow_module_level=True)
         error = error.__cause__ or error.__context__
 

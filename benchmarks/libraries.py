@@ -24,13 +24,13 @@ from asterism.core.running.footprint import processor_seconds
 from asterism.core.workers.worker import Limits
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.inputs import sample_inputs
-from asterism.differential.engine.params import ExecuteParams
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.params import ExecuteParams
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import reduce_models
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import run_campaign
+from asterism.memo.generating.strategies import run_campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
 

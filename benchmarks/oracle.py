@@ -36,7 +36,7 @@ from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams
 from asterism.memo.graphs.graph import Graph
 
 #: Workers find the copies, too.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from asterism.asking.lanes import FORMATS_OF, IMPORTANCE, RECURRENT
 from asterism.core.parameters.validation import names_in
-from asterism.models.runtimes.runtime import FORMATS
+from asterism.models.formats import FORMATS
 from asterism.models.signatures.reading import MODEL_SUFFIXES
 
 ROOT = Path(__file__).parents[1]
@@ -19,7 +19,7 @@ README = ROOT / "README.md"
 BEGIN, END = "<!-- fits: `make reference` writes this table -->\n", "<!-- end of fits -->\n"
 
 #: Registries whose plug-ins are named.
-INPUT_KINDS = "asterism.data.given.kind:INPUT_KINDS"
+INPUT_KINDS = "asterism.data.kinds:INPUT_KINDS"
 COMPARISONS = "asterism.dflare.comparisons:COMPARISONS"
 DOMAINS = "asterism.dflare.domains:DOMAINS"
 LIBRARIES = "asterism.differential.adapters.library:LIBRARIES"

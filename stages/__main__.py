@@ -23,9 +23,11 @@ from asterism.core.running.supervision import supervised  # noqa: E402
 
 def run() -> int:
     """Run the stage that the arguments name, in the process that does its work."""
-    from asterism.core.running.stage import main  # what watches over the stage stays small
+    # What watches over the stage stays small.
+    from asterism.core.running.stage import main
+    from asterism.dvc_hydra.saved_state import remove_unneeded_state
 
-    return main(Path(__file__).resolve().parent, sys.argv[1:])
+    return main(Path(__file__).resolve().parent, sys.argv[1:], remove_unneeded_state)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from asterism.attacks.augmenting import augment_tests
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.params import AttackParams
+from asterism.attacks.methods import AttackParams
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.keras_models.layers import require_images_of, up_to_logits
-from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.training.fitting import make_deterministic
 

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from asterism.attacks.augmentation import prefix_facts
-from asterism.attacks.params import AttackParams
+from asterism.attacks.methods import AttackParams
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load_any
-from asterism.deepstellar.coverage.measurement import measure_sets
+from asterism.deepstellar.measurement import measure_sets
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import CoverageParams
+from asterism.deepstellar.params import CoverageParams
 from asterism.models.recurrent.trained import open_trained
 from asterism.models.training.fitting import make_deterministic
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from asterism.core.drawing.svg import write_svg
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.svg import write_svg
 from asterism.deepstellar.model.markov_chain import draw_markov_chain, write_model_checker_files
 from asterism.deepstellar.model.profile import Profile
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams
 
 ARTIFACTS = Path("artifacts/build_dtmc")
 

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from asterism.compression.compressor import compress
+from asterism.compression.methods import compress
 from asterism.compression.params import CompressionParams
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import prefix_errors
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.parameters.validation import Label
 from asterism.data import DataParams, load
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 
 
 class Params(ParameterSection):

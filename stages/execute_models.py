@@ -7,8 +7,8 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.work_units import work_units
 from asterism.differential.engine.execution import execute, open_worker_pool
-from asterism.differential.engine.outcomes import STATUSES
-from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.engine.tasks import STATUSES
+from asterism.differential.params import ExecuteParams
 from asterism.memo.graphs.store import read_models, read_weights
 
 ARTIFACTS = Path("artifacts/execute_models")

@@ -6,11 +6,11 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.work_units import work_units
-from asterism.deepstellar.campaigns import results
-from asterism.deepstellar.campaigns.seeds import SeedInputs
+from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.params import FuzzParams
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.models.recurrent.trained import open_trained
 
 log = get_logger("asterism.stages.fuzz")

@@ -6,8 +6,8 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.differential.engine.record import Record
 from asterism.differential.oracle.oracle import judge_all, metrics_of
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.unsupported import unsupported_table
+from asterism.differential.params import JudgeParams
 from asterism.memo.graphs.store import read_models
 
 

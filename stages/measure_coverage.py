@@ -5,11 +5,11 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load_any
-from asterism.deepstellar.campaigns.results import Corpus
-from asterism.deepstellar.campaigns.seeds import SeedInputs
-from asterism.deepstellar.coverage.measurement import CoverageMeasurement, measure_sets
+from asterism.deepstellar.fuzzing.results import Corpus
+from asterism.deepstellar.measurement import CoverageMeasurement, measure_sets
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import CoverageParams, FuzzParams
+from asterism.deepstellar.params import CoverageParams, FuzzParams
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.models.recurrent.trained import open_trained
 
 

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from asterism.attacks.params import AttackParams
+from asterism.attacks.methods import AttackParams
 from asterism.core.files.artifacts import write_arrays, write_json
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.criteria.params import CriteriaParams
+from asterism.criteria.families import CriteriaParams
 from asterism.data.driving import DrivingParams, load_driving
 from asterism.deepimportance.params import ImportanceParams
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.parameters.params import TrainingParams
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.params import TrainingParams
 
 METRICS = Path("metrics/measure_driving.json")
 #: Success, distances and movement of every attacked input.

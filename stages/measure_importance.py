@@ -5,15 +5,14 @@ from pathlib import Path
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.criteria.params import CriteriaParams
+from asterism.criteria.families import CriteriaParams
 from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
-from asterism.deepimportance.measurement import measure_augmented
+from asterism.deepimportance.measurement import measure_augmented, save_combinations, save_fitted
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepimportance.results import save_combinations, save_fitted
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.training.fitting import make_deterministic
 

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.parameters.validation import Label
 from asterism.data import DataParams, load
 from asterism.dflare.image_pairs import ImagePair, repair_images
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 
 
 class Params(ParameterSection):

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.report.base.page import write_page
+from asterism.core.parameters.validation import Label
+from asterism.report.lanes import write_page
 
 
 class Params(ParameterSection):

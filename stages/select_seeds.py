@@ -7,8 +7,8 @@ import numpy as np
 from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load_any
-from asterism.deepstellar.campaigns.seeds import SeedInputs, select_seeds
-from asterism.deepstellar.parameters.params import SeedParams
+from asterism.deepstellar.params import SeedParams
+from asterism.deepstellar.seeds import SeedInputs, select_seeds
 from asterism.models.recurrent.trained import open_trained
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.keras_models.reading import save_keras
-from asterism.models.parameters.params import AnyClassifierParams
+from asterism.models.params import AnyClassifierParams
 from asterism.models.training.image_classifier import obtain_classifier
 
 

@@ -6,7 +6,7 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load_any
-from asterism.models.parameters.params import RnnFile, RnnParams
+from asterism.models.params import RnnFile, RnnParams
 from asterism.models.recurrent.trained import save_trained, store_file
 from asterism.models.training.recurrent import rnn_accuracy, train_rnn
 

@@ -15,9 +15,9 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 from pydantic import Field, create_model
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.labels import is_label
 from asterism.core.parameters.params import ParameterSection, validate
 from asterism.core.parameters.registry import Registry, unknown
+from asterism.core.parameters.validation import is_label
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.dflare.params import ComparisonParams
 

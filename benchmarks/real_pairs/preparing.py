@@ -19,9 +19,9 @@ from asterism.asking.question import SettledQuestion, settle
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_json, write_arrays, write_json
 from asterism.core.messages.errors import prefix_errors, reading
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming import saved_folders
-from asterism.models.runtimes.runtime import Tensors
+from asterism.models.formats import Tensors
 from asterism.models.signatures.reading import read_signature
 from asterism.models.tensor_models.feeding import Feed
 from real_pairs.entry import ModelRecipe, RealPair, packages, with_options

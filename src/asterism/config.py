@@ -10,18 +10,18 @@ from typing import Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from asterism.attacks.params import AttackParams
+from asterism.attacks.methods import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection, Seed, read_params, validate
 from asterism.core.parameters.registry import closest, unknown
+from asterism.core.parameters.validation import Label
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
-from asterism.criteria.params import CriteriaParams
+from asterism.criteria.families import CriteriaParams
 from asterism.data import DataParams
 from asterism.data.driving import DrivingParams
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepstellar.parameters.params import (
+from asterism.deepstellar.params import (
     AbstractionParams,
     CoverageParams,
     FuzzParams,
@@ -29,14 +29,12 @@ from asterism.deepstellar.parameters.params import (
 )
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.differential.engine.branch_params import RewardedGenerateParams
-from asterism.differential.engine.params import ExecuteParams
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import ExecuteParams, JudgeParams, TriageParams
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.triage.params import TriageParams
 from asterism.dvc_hydra.composition import CompositionError, compose_group, compose_parameters
 from asterism.dvc_hydra.lockfile import read_as_dvc
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.vetting.params import VetParams
 
 S = TypeVar("S", bound=ParameterSection)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from asterism.asking.chance import by_chance, right_of
+from asterism.asking.outputs import by_chance, right_of
 
 
 def answers(right, of, classes=10, seed=0):

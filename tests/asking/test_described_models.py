@@ -20,7 +20,7 @@ from asterism.config import compose
 from asterism.core.messages.errors import UserError
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.report.base.parameters import leaves
+from asterism.report.base.section import leaves
 from models.onnx_networks import quantised, streaming
 from places import ROOT
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asking.made_answers import in_8_bits, logits, normal, regions, sigmoid, softmax, spoken
-from asterism.asking.choosing import choose_comparisons
 from asterism.asking.detections import one_output, several_outputs
+from asterism.asking.output_comparison import choose_comparisons
 from asterism.asking.outputs import Output, OutputContext
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison

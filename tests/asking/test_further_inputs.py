@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.asking.further_inputs import following_roles, told_inputs
 from asterism.asking.question import settle
-from asterism.asking.request import VetRequest
+from asterism.asking.request import VetRequest, following_roles, told_inputs
 from asterism.core.messages.errors import UserError
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.opening import open_vetted

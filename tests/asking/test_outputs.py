@@ -17,7 +17,7 @@ from asking.made_answers import (
     softmax,
     spoken,
 )
-from asterism.asking.choosing import choose_comparisons
+from asterism.asking.output_comparison import choose_comparisons
 from asterism.asking.outputs import Output, OutputContext
 from asterism.asking.rules import choose_comparison
 from asterism.core.messages.errors import UserError

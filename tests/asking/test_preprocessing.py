@@ -10,7 +10,7 @@ from asterism.asking.outputs import Output, OutputContext
 from asterism.asking.preprocessing import PreprocessingTrial, best, of_range, try_preprocessing
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.signatures.signature import TensorSpec
 from places import ROOT
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.asking.pair import padding_of, special_tokens
+from asterism.asking.request import padding_of, special_tokens
 
 START, END = 101, 102
 

@@ -9,13 +9,21 @@ from foolbox.criteria import Misclassification
 from foolbox.models.pytorch import PyTorchModel
 from structlog.testing import capture_logs
 
-from asterism.attacks.attack import ATTACKS, AttackSeeds, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork, on_pixels
-from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
+from asterism.attacks.methods import (
+    ATTACKS,
+    AttackParams,
+    AttackSeeds,
+    as_levels,
+    as_pixels,
+    build_attacks,
+    l2,
+    linf,
+    noise_of_length,
+)
 from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
@@ -24,9 +32,8 @@ from asterism.core.settings.yaml_files import read_yaml
 from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.judged_keras import JudgedKeras
+from asterism.models.images_and_scores import FROM_PROBABILITIES, PreprocessingParams
 from asterism.models.keras_models.layers import require_images_of, up_to_logits
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.keras_models.probabilities import FROM_PROBABILITIES
 from places import ROOT
 from set_options import section
 

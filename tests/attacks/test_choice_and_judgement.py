@@ -6,16 +6,15 @@ import pytest
 from test_attacks import UNIT, attack, params
 
 from asterism.attacks import augmenting, estimator
-from asterism.attacks.attack import AttackSeeds
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.augmenting import farthest_first, natural_augmentations, read_natural
 from asterism.attacks.deviations import AttackPlan, Deviations
 from asterism.attacks.estimator import PixelEstimator, PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.pixels import direction, noise_of_length
+from asterism.attacks.methods import AttackSeeds, direction, noise_of_length
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 
 class ByBrightness:

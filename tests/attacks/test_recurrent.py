@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 from test_attacks import params
 
-from asterism.attacks.pixels import as_pixels
+from asterism.attacks.methods import as_pixels
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json, write_json

@@ -6,11 +6,10 @@ import pytest
 from structlog.testing import capture_logs
 from test_attacks import OPTIONS, UNIT, params
 
-from asterism.attacks.attack import ATTACKS
 from asterism.attacks.deviations import AttackPlan, attack_regressor
 from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.pixels import as_pixels
+from asterism.attacks.methods import ATTACKS, as_pixels
 from asterism.core.files.artifacts import write_arrays
 
 L = keras.layers

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from asterism.attacks.attack import AttackSeeds
 from asterism.attacks.augmentation import AugmentationSet, ImageSet, Split, mean_of, prefix_facts
+from asterism.attacks.methods import AttackSeeds
 from asterism.attacks.methods.carlini_wagner import CarliniWagner
 from asterism.core.messages.errors import UserError
 

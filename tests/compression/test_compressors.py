@@ -9,11 +9,11 @@ import zlib
 import keras
 import pytest
 
-from asterism.compression.compressor import COMPRESSORS, compress
+from asterism.compression.methods import COMPRESSORS, compress
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.machine import TRAINING_THREADS
-from asterism.models.classifiers.classifier import FileClassifier
+from asterism.models.classifier import FileClassifier
 from asterism.models.keras_models.reading import load_keras, save_keras
 from asterism.models.training.image_classifier import train_classifier
 from models.small_trainings import UNIT, classifier, digits
@@ -128,7 +128,7 @@ def test_a_model_without_its_summary_is_not_left_behind(data, original, tmp_path
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("asterism.compression.compressor.FileClassifier", killed)
+    monkeypatch.setattr("asterism.compression.methods.FileClassifier", killed)
     params = CompressionParams(method="litert_dynamic_range", options={})
     with pytest.raises(KeyboardInterrupt):
         compress(params, original, tmp_path / "m", data, UNIT, 0)
@@ -140,10 +140,10 @@ def test_the_threads_are_fixed_before_the_original_is_loaded(original, tmp_path)
     """As in a stage, the first thing that starts TensorFlow; a training would depend on them."""
     script = f"""
 import pathlib, tensorflow
-from asterism.compression.compressor import compress
+from asterism.compression.methods import compress
 from asterism.compression.params import CompressionParams
 from asterism.data import DataParams, load
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 data = load(DataParams(name="digits", path="conf/no_file", train=20, test=10))
 unit = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 params = CompressionParams(method="litert_dynamic_range", options={{}})

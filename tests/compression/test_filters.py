@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from asterism.compression.filters import removable_convolutions, without_filters
+from asterism.compression.methods.pruning import removable_convolutions, without_filters
 from asterism.models.architectures import ARCHITECTURES
 
 SHAPE = (16, 16, 1)

@@ -11,11 +11,11 @@ import tensorflow as tf
 import torch
 from structlog.testing import capture_logs
 
-from asterism.compression.compressor import COMPRESSORS, TrainingData, method_options
+from asterism.compression.methods import COMPRESSORS, TrainingData, method_options
 from asterism.compression.methods.keras import _with_logits
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.classifier import FileClassifier
+from asterism.models.classifier import FileClassifier
 from asterism.models.keras_models.reading import load_keras
 from models.small_trainings import UNIT
 from thinning import every

@@ -9,13 +9,13 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import sparse
 
-from asterism.core.drawing.svg import svg_text, write_svg
 from asterism.core.files import artifacts
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.limits import opened_zip, parse_json
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import parse_yaml
+from asterism.core.svg import svg_text, write_svg
 
 
 def test_same_content_gives_same_bytes(tmp_path):

@@ -13,8 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from asterism.cli import commands
-from asterism.core.messages.errors import UserError, reading
-from asterism.core.messages.extras import EXTRAS, STAGES, missing_extra
+from asterism.core.messages.errors import EXTRAS, STAGES, UserError, missing_extra, reading
 from asterism.core.running.stage import main
 from places import ROOT
 
@@ -146,7 +145,7 @@ def test_a_stage_without_its_extra_ends_with_one_line(tmp_path, monkeypatch, cap
     script = "raise ModuleNotFoundError('No module named jax', name='jax')\n"
     (tmp_path / "stages/one.py").write_text(script)
     monkeypatch.setattr("asterism.core.running.stage.divert_native_messages", lambda path: None)
-    assert main(tmp_path / "stages", ["one"]) == 1
+    assert main(tmp_path / "stages", ["one"], lambda: None) == 1
     said = capfd.readouterr().err
     assert said == "error: one: jax is not installed: run `pip install 'asterism[libraries]'`\n"
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from asterism.core.files.hashes import digest_of
 from asterism.core.files.user_files import NO_FILE, File, inside, no_file
 from asterism.core.messages.errors import UserError, naming, prefix_errors
-from asterism.core.parameters.labels import LONGEST, Label, is_label, require_label
+from asterism.core.parameters.validation import LONGEST, Label, is_label, require_label
 
 GOOD = ["a", "dynamic_range", "int8", "8bit", "A-b_c", "x" * LONGEST]
 BAD = [

@@ -39,7 +39,7 @@ def run(params):
 
 LAUNCH = (
     "import sys; from pathlib import Path; from asterism.core.running.stage import main; "
-    "sys.exit(main(Path('scripts'), ['one']))"
+    "sys.exit(main(Path('scripts'), ['one'], lambda: None))"
 )
 
 SETTING = ", or name another by state.root in machine.yaml or by ASTERISM_STATE_ROOT"

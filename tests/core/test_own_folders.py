@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from asterism.core.files.own_folders import own_folder, require_own
+from asterism.core.files.folders import own_folder, require_own
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.differential.report.confirming import run_script

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from asterism.core.randomness.random_streams import (
+from asterism.core.random_streams import (
     LEVELS,
     Ranged,
     distinct_integers,

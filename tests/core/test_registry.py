@@ -81,7 +81,7 @@ def test_a_module_outside_that_is_not_there_is_named(package, monkeypatch, error
 
 
 def test_two_plugins_of_one_name_are_a_defect():
-    registry = Registry("thing", "asterism.search")
+    registry = Registry("thing")
     registry.register("a")(1)
     with pytest.raises(ValueError, match="two things"):
         registry.register("a")(2)
@@ -117,7 +117,7 @@ class Noise:
 
 @pytest.fixture
 def registry():
-    made: Registry[Any] = Registry("mutator", "asterism.core.randomness")
+    made: Registry[Any] = Registry("mutator")
     for name, plugin in {"blur": Blur, "plain": Plain, "noise": Noise}.items():
         made.register(name)(plugin)
     made.register("bare")(SimpleNamespace)
@@ -196,7 +196,7 @@ def imported() -> dict[str, list[str]]:
 
 
 #: Registries some of whose names are computed: nothing in the parameters names what is in them.
-COMPUTED = ("asterism.memo.generating.operator:OPERATORS", "asterism.memo.universe.spec:LAYERS")
+COMPUTED = ("asterism.memo.generating.operators:OPERATORS", "asterism.memo.universe.layers:LAYERS")
 
 
 @pytest.mark.slow  # to import all plug-ins takes as long as all libraries together

@@ -33,7 +33,7 @@ def run(HEAD) -> None:
 
 LAUNCH = (
     "import sys; from pathlib import Path; from asterism.core.running.stage import main; "
-    "sys.exit(main(Path('scripts'), ['say', *sys.argv[1:]]))"
+    "sys.exit(main(Path('scripts'), ['say', *sys.argv[1:]], lambda: None))"
 )
 
 
@@ -70,7 +70,7 @@ def run_here(tmp_path, monkeypatch, capfd):
         write_stage(tmp_path, body, **more)
         for name in ("stdout", "stderr"):  # which a stage exchanges
             monkeypatch.setattr(sys, name, getattr(sys, name))
-        status = main(tmp_path / "scripts", ["say", *words])
+        status = main(tmp_path / "scripts", ["say", *words], lambda: None)
         return status, *capfd.readouterr()
 
     return run
@@ -223,11 +223,11 @@ def test_stages_are_listed_by_the_first_lines_of_what_they_say(tmp_path, capsys)
     scripts = {"a": '"""Trains it.\n\nAt length."""', "b": "import nothing_of_that_name", "_c": ""}
     for name, text in scripts.items():
         (tmp_path / f"{name}.py").write_text(text)
-    assert main(tmp_path, []) == 2
+    assert main(tmp_path, [], lambda: None) == 2
     listed = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert [words for words in listed if words[:1] in (["a"], ["b"])] == [
         ["a", "Trains it."],
         ["b"],
     ]
-    assert main(tmp_path, ["--help"]) == 0
-    assert main(tmp_path, ["c"]) == 2
+    assert main(tmp_path, ["--help"], lambda: None) == 0
+    assert main(tmp_path, ["c"], lambda: None) == 2

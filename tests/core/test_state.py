@@ -9,18 +9,18 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
 from asterism.core.files.locks import hold_lock_now, is_lock_held, share_lock
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import state as saved_state
-from asterism.core.resuming.commits import hash_outputs, is_committed
-from asterism.core.resuming.state import runs_with_state
+from asterism.core.resuming.state import Run, runs_with_state
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
+from asterism.dvc_hydra import saved_state
+from asterism.dvc_hydra.lockfile import set_entries
+from asterism.dvc_hydra.saved_state import are_committed, is_committed
 from marked import wait_until
 from places import ROOT
 from text_result import Text
@@ -224,7 +224,7 @@ def test_a_damaged_note_of_the_end_stops_nothing(state_root, note):
     (run,) = runs_with_state()
     path = run.folder / "finished.json"
     path.mkdir() if note is None else path.write_bytes(note)
-    assert not run.is_committed()
+    assert not is_committed(run)
     saved_state.remove_unneeded_state()
     assert [entry.units for entry in saved_state.saved_runs()] == [4 if note is None else 3]
     make()
@@ -238,10 +238,10 @@ def test_a_strange_note_of_the_end_is_never_a_commit(state_root, tmp_path, monke
     make()
     (run,) = runs_with_state()
     entry = [{"path": path, "md5": "../../../x"} for path in ("a", "../a")]
-    (tmp_path / "dvc.lock").write_text(json.dumps({"stages": {"fuzz@state": {"outs": entry[:1]}}}))
+    set_entries(tmp_path, {"fuzz@state": {"outs": entry[:1]}})
     facts = {"workspace": str(tmp_path), "stage": "fuzz@state", "outputs": outputs}
     (run.folder / "finished.json").write_text(json.dumps(facts))
-    assert not run.is_committed()
+    assert not is_committed(run)
 
 
 def test_a_folder_whose_place_a_link_takes_is_not_followed(state_root, tmp_path):
@@ -375,43 +375,52 @@ def committed(tmp_path, monkeypatch):
         {"path": "out", "md5": md5(folder) + ".dir"},
         {"path": "metrics.json", "md5": md5(b"{}")},
     ]
-    (tmp_path / "dvc.lock").write_text(yaml.safe_dump({"stages": {"fuzz@state": {"outs": outs}}}))
+    set_entries(tmp_path, {"fuzz@state": {"outs": outs}})
     return cache
 
 
 @pytest.fixture
-def outputs(committed, tmp_path):
-    found = [tmp_path.joinpath(name).relative_to(tmp_path) for name in ("out", "metrics.json")]
-    return hash_outputs(found)
+def outputs(committed, state_root):
+    """What a run notes of them, and of one that is not there."""
+    run = Run("fuzz-state", KEY)
+    run.finish("fuzz@state", [Path(name) for name in ("out", "metrics.json", "nothing")])
+    return run.note()["outputs"]
 
 
-def test_the_content_of_outputs_is_that_of_their_files(outputs, tmp_path):
+def test_the_content_of_outputs_is_that_of_their_files(outputs):
     assert outputs == {
         "out": {"a.txt": md5(b"one"), "deep/b.txt": md5(b"two")},
         "metrics.json": md5(b"{}"),
     }
-    assert hash_outputs([tmp_path / "nothing"]) == {}
 
 
+@pytest.mark.parametrize("home", [True, False], ids=["~", "whole"])
 @pytest.mark.parametrize("quote", ["", '"', "'"])
-def test_a_cache_elsewhere_is_found_with_and_without_quotes(outputs, committed, tmp_path, quote):
+@pytest.mark.parametrize("file", [".dvc/config", ".dvc/config.local", "user/dvc/config"])
+def test_a_cache_elsewhere_is_found_as_dvc_finds_it(
+    outputs, committed, tmp_path, monkeypatch, file, quote, home
+):
+    """Its folder may be a setting of the project, or of the user for all projects."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = "~/elsewhere" if home else tmp_path / "elsewhere"
     committed.parents[1].rename(tmp_path / "elsewhere")
-    assert not is_committed("fuzz@state", outputs)
-    settings = f"[cache]\n    dir = {quote}{tmp_path / 'elsewhere'}{quote}\n"
-    (tmp_path / ".dvc/config.local").write_text(settings)
-    assert is_committed("fuzz@state", outputs)
+    assert not are_committed("fuzz@state", outputs)
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(f"[cache]\n    dir = {quote}{folder}{quote}\n")
+    assert are_committed("fuzz@state", outputs)
 
 
 def test_outputs_that_are_locked_and_in_the_cache_are_committed(outputs):
-    assert is_committed("fuzz@state", outputs)
-    assert not is_committed("fuzz@none", outputs)
+    assert are_committed("fuzz@state", outputs)
+    assert not are_committed("fuzz@none", outputs)
 
 
 @pytest.mark.parametrize("gone", [*(md5(file)[2:] for file in (b"one", b"two", b"{}")), "*.dir"])
 def test_a_file_or_list_that_the_cache_lacks_is_not_committed(committed, outputs, gone):
     (lacking,) = committed.rglob(gone)
     lacking.unlink()
-    assert not is_committed("fuzz@state", outputs)
+    assert not are_committed("fuzz@state", outputs)
 
 
 @pytest.mark.parametrize(
@@ -425,4 +434,4 @@ def test_a_file_or_list_that_the_cache_lacks_is_not_committed(committed, outputs
     ],
 )
 def test_other_outputs_than_the_locked_ones_are_not_committed(outputs, change):
-    assert not is_committed("fuzz@state", change(outputs))
+    assert not are_committed("fuzz@state", change(outputs))

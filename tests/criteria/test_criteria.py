@@ -12,9 +12,13 @@ from scipy.stats import gaussian_kde
 
 from asterism.core.messages.errors import UserError
 from asterism.criteria import density, row_file
-from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, build_criteria
-from asterism.criteria.families import surprise
-from asterism.criteria.params import CriteriaParams
+from asterism.criteria.families import (
+    ACTIVATION_CRITERIA,
+    Activations,
+    CriteriaParams,
+    build_criteria,
+    surprise,
+)
 from asterism.criteria.row_file import RowFile
 from set_options import section
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.io import wavfile
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given.kind import INPUT_KINDS, Shaping
-from asterism.data.given.reading import files_of, kind_of, read_inputs
+from asterism.data.given import files_of, kind_of, read_inputs
+from asterism.data.kinds import INPUT_KINDS, Shaping
 
 RNG = np.random.default_rng(0)
 

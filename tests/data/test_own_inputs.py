@@ -7,9 +7,9 @@ from scipy.io import wavfile
 
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.data.dataset import load_any
-from asterism.data.given.kind import INPUT_KINDS, Shaping
-from asterism.data.given.reading import kind_of, read_inputs
+from asterism.data.given import kind_of, read_inputs
+from asterism.data.kinds import INPUT_KINDS, Shaping
+from asterism.data.sources import load_any
 
 
 def params(name, path, **changes):

@@ -12,8 +12,7 @@ import requests
 
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.data import fetch as fetching
-from asterism.data.sources import cifar10, idx
+from asterism.data.sources import downloaded
 
 DIGITS_MEAN = 79.597  # of the training images
 
@@ -82,7 +81,7 @@ def write_idx(path, array):
 def test_an_idx_file_holds_an_array_row_by_row(tmp_path, shape):
     array = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
     write_idx(tmp_path / "a.gz", array)
-    np.testing.assert_array_equal(idx.read_idx(tmp_path / "a.gz"), array)
+    np.testing.assert_array_equal(downloaded.read_idx(tmp_path / "a.gz"), array)
 
 
 @pytest.mark.parametrize(
@@ -91,13 +90,13 @@ def test_an_idx_file_holds_an_array_row_by_row(tmp_path, shape):
 )
 def test_the_four_files_of_a_set_go_to_their_places(root, monkeypatch, name, folder, checksums):
     rng, arrays, sums = np.random.default_rng(0), {}, {}
-    for part, file in idx._FILES.items():
+    for part, file in downloaded._FILES.items():
         count = 12 if part.startswith("train") else 5
         shape = (count, 28, 28) if part.endswith("images") else (count,)
         arrays[part] = rng.integers(0, 10, shape, np.uint8)
         write_idx(root / folder / file, arrays[part])
         sums[part] = hashlib.sha256((root / folder / file).read_bytes()).hexdigest()
-    monkeypatch.setattr(idx, checksums, sums)
+    monkeypatch.setattr(downloaded, checksums, sums)
     found = load(params(name))
     assert found.classes == 10
     for part, array in arrays.items():
@@ -110,7 +109,7 @@ def test_the_four_files_of_a_set_go_to_their_places(root, monkeypatch, name, fol
 def test_a_record_of_cifar10_is_a_label_and_three_planes(tmp_path):
     content = np.random.default_rng(0).integers(0, 256, (3, 3073), np.uint8)
     (tmp_path / "batch.bin").write_bytes(content.tobytes())
-    images, labels = cifar10.read_batch(tmp_path / "batch.bin")
+    images, labels = downloaded.read_batch(tmp_path / "batch.bin")
     assert images.shape == (3, 32, 32, 3)
     assert labels.tolist() == content[:, 0].tolist()
     for number, row, column, colour in [(0, 0, 0, 0), (1, 3, 7, 1), (2, 31, 30, 2), (2, 0, 31, 1)]:
@@ -126,28 +125,30 @@ def test_so_many_files_of_cifar10_are_read_as_are_needed(monkeypatch, wanted, fi
         asked.append(list(names))
         return np.zeros((50_000, 1, 1, 1), np.uint8), np.zeros(50_000, np.int64)
 
-    monkeypatch.setattr(cifar10, "_read", read)
+    monkeypatch.setattr(downloaded, "_read", read)
     load(params("cifar10", train=wanted))
     load(params("cifar10_swapped", test=wanted))
-    assert asked == 2 * [list(cifar10._TRAIN)[:files], list(cifar10._TEST)]
+    assert asked == 2 * [list(downloaded._TRAIN)[:files], list(downloaded._TEST)]
 
 
 def cifar_archive(root, monkeypatch):
     """A small archive in place of the published one, and a count of its unpackings."""
     root.mkdir(parents=True)
     record = bytes([7]) + bytes(3072)
-    contents = {name: record * n for n, name in enumerate([*cifar10._TRAIN, *cifar10._TEST], 1)}
-    with tarfile.open(root / cifar10._ARCHIVE, "w:gz") as archive:
+    contents = {
+        name: record * n for n, name in enumerate([*downloaded._TRAIN, *downloaded._TEST], 1)
+    }
+    with tarfile.open(root / downloaded._ARCHIVE, "w:gz") as archive:
         for name, content in contents.items():
-            entry = tarfile.TarInfo(f"{cifar10._FOLDER}/{name}")
+            entry = tarfile.TarInfo(f"{downloaded._FOLDER}/{name}")
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
-    packed = (root / cifar10._ARCHIVE).read_bytes()
-    monkeypatch.setattr(cifar10, "_ARCHIVE_SHA256", hashlib.sha256(packed).hexdigest())
+    packed = (root / downloaded._ARCHIVE).read_bytes()
+    monkeypatch.setattr(downloaded, "_ARCHIVE_SHA256", hashlib.sha256(packed).hexdigest())
     for part in ("_TRAIN", "_TEST"):
-        names = getattr(cifar10, part)
+        names = getattr(downloaded, part)
         known = {name: hashlib.sha256(contents[name]).hexdigest() for name in names}
-        monkeypatch.setattr(cifar10, part, known)
+        monkeypatch.setattr(downloaded, part, known)
 
 
 def test_cifar10_comes_out_of_its_archive_file_by_file(root, monkeypatch):
@@ -156,8 +157,8 @@ def test_cifar10_comes_out_of_its_archive_file_by_file(root, monkeypatch):
     assert (len(data.train_images), len(data.test_images)) == (15, 6)
     assert set(data.train_labels.tolist()) == {7}
     kept = sorted(p.name for p in root.iterdir())
-    assert kept == [".cifar10.lock", cifar10._FOLDER, cifar10._ARCHIVE]
-    assert len(list((root / cifar10._FOLDER).iterdir())) == 6
+    assert kept == [".cifar10.lock", downloaded._FOLDER, downloaded._ARCHIVE]
+    assert len(list((root / downloaded._FOLDER).iterdir())) == 6
 
 
 def test_stages_that_unpack_cifar10_at_once_do_not_disturb_each_other(root, monkeypatch):
@@ -174,10 +175,10 @@ def test_unpacking_that_breaks_off_leaves_no_half_file(root, monkeypatch):
         target.write(source.read(100))
         raise OSError("no space left")
 
-    monkeypatch.setattr(cifar10.shutil, "copyfileobj", cut)
+    monkeypatch.setattr(downloaded.shutil, "copyfileobj", cut)
     with pytest.raises(UserError, match=r"data_batch_1\.bin .*no space left"):
         load(params("cifar10"))
-    assert list((root / cifar10._FOLDER).iterdir()) == []
+    assert list((root / downloaded._FOLDER).iterdir()) == []
 
 
 # ---- the user's own npz ------------------------------------------------------------------------
@@ -249,11 +250,11 @@ def test_truncated_files(tmp_path):
         path = tmp_path / name
         path.write_bytes(content)
         with pytest.raises(UserError, match=name):
-            idx.read_idx(path)
+            downloaded.read_idx(path)
     path = tmp_path / "batch.bin"
     path.write_bytes(b"x" * 3072)
     with pytest.raises(UserError, match="truncated"):
-        cifar10.read_batch(path)
+        downloaded.read_batch(path)
 
 
 @pytest.fixture
@@ -302,11 +303,11 @@ def root(tmp_path, monkeypatch):
 
 def test_a_download_is_tried_again_checked_and_kept(server, root, checksum):
     server.handler.failures = 2
-    path = fetching.fetch("set", "file.gz", f"{server.url}/file.gz", checksum)
+    path = downloaded.fetch("set", "file.gz", f"{server.url}/file.gz", checksum)
     assert path == root / "set" / "file.gz"
     requests = server.handler.requests
     assert requests == 3
-    assert fetching.fetch("set", "file.gz", f"{server.url}/file.gz", checksum) == path
+    assert downloaded.fetch("set", "file.gz", f"{server.url}/file.gz", checksum) == path
     assert server.handler.requests == requests
 
 
@@ -315,7 +316,7 @@ def test_a_download_draws_a_bar_in_a_terminal(terminal, server, root, checksum, 
     screen = io.StringIO()
     screen.isatty = lambda: terminal
     monkeypatch.setattr("sys.stderr", screen)
-    fetching.fetch("set", "file.gz", f"{server.url}/file.gz", checksum)
+    downloaded.fetch("set", "file.gz", f"{server.url}/file.gz", checksum)
     assert ("file.gz" in screen.getvalue()) is terminal
 
 
@@ -325,13 +326,13 @@ def left_behind(root):
 
 def test_a_download_with_the_wrong_content_leaves_nothing(server, root):
     with pytest.raises(UserError, match="its SHA-256 is wrong"):
-        fetching.fetch("set", "file.gz", f"{server.url}/file.gz", "0" * 64)
+        downloaded.fetch("set", "file.gz", f"{server.url}/file.gz", "0" * 64)
     assert left_behind(root) == []
 
 
 def test_a_download_that_breaks_off_leaves_nothing(server, root, checksum):
     with pytest.raises(UserError, match="cannot download"):
-        fetching.fetch("set", "file.gz", f"{server.url}/cut", checksum)
+        downloaded.fetch("set", "file.gz", f"{server.url}/cut", checksum)
     assert left_behind(root) == []
 
 
@@ -344,12 +345,12 @@ def test_a_download_that_breaks_off_leaves_nothing(server, root, checksum):
     ],
 )
 def test_why_a_download_failed_is_never_empty(error, told):
-    assert fetching._reason(error) == told
+    assert downloaded._reason(error) == told
 
 
 def test_no_network(root, checksum):
     with pytest.raises(UserError, match=r"no connection.* file\.gz") as error:
-        fetching.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
+        downloaded.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
     assert "\n" not in str(error.value)
     assert left_behind(root) == []
 
@@ -359,5 +360,5 @@ def test_a_local_file_that_is_damaged_is_named_and_not_touched(root, checksum):
     path.parent.mkdir(parents=True)
     path.write_text("mine")
     with pytest.raises(UserError, match="damaged or another file"):
-        fetching.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
+        downloaded.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
     assert path.read_text() == "mine"

@@ -13,25 +13,21 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.attacks.pixels import as_pixels
+from asterism.attacks.methods import as_pixels
 from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
-from asterism.criteria.criterion import Activations
-from asterism.criteria.params import CriteriaParams
+from asterism.criteria.families import Activations, CriteriaParams
 from asterism.deepimportance.clusters import NeuronClusters
 from asterism.deepimportance.controls import compare
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.keras_layers import network_of
-from asterism.deepimportance.measurement import measure
-from asterism.deepimportance.neurons import neuron_relevance
+from asterism.deepimportance.measurement import measure, save_combinations, save_fitted
+from asterism.deepimportance.neurons import Tracer, neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
-from asterism.deepimportance.results import save_combinations, save_fitted
-from asterism.deepimportance.tracing import Tracer
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.keras_models.probabilities import FROM_PROBABILITIES
+from asterism.models.images_and_scores import FROM_PROBABILITIES, PreprocessingParams
 from places import ROOT
 
 L = keras.layers

@@ -8,9 +8,9 @@ from asterism.data import Dataset
 from asterism.deepimportance import heatmaps as module
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
+from asterism.deepimportance.neurons import BATCH
 from asterism.deepimportance.params import RelevanceParams
-from asterism.deepimportance.tracing import BATCH
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 
 L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0, 0.0, 0.0], std=[1.0, 1.0, 1.0])

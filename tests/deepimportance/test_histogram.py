@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.deepimportance import histogram as module
-from asterism.deepimportance.histogram import Histogram
+from asterism.deepimportance import clusters as module
+from asterism.deepimportance.clusters import Histogram
 
 NUMBERS = st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=60)
 CELLS = 8

@@ -13,7 +13,7 @@ from asterism.deepimportance.composites import COMPOSITES, RuleSettings
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.judged_torch import JudgedTorch
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from deepimportance.test_heatmaps import RULES
 from thinning import every
 

@@ -8,10 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
-from asterism.deepimportance import histogram as module
-from asterism.deepimportance.clusters import fit_clusters
-from asterism.deepimportance.histogram import Histogram
-from asterism.deepimportance.kmeans import cluster_values, silhouette
+from asterism.deepimportance import clusters as module
+from asterism.deepimportance.clusters import Histogram, cluster_values, fit_clusters, silhouette
 from asterism.deepimportance.params import ClusterParams
 
 NUMBERS = st.one_of(

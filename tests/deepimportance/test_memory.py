@@ -8,9 +8,9 @@ import pytest
 from test_coverage import CRITERIA, UNIT, classifier, importance
 
 from asterism.criteria import density, row_file
-from asterism.criteria.criterion import ACTIVATION_CRITERIA as REGISTERED
+from asterism.criteria.families import ACTIVATION_CRITERIA as REGISTERED
 from asterism.criteria.families import surprise
-from asterism.deepimportance import histogram as histogram
+from asterism.deepimportance import clusters as histogram
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure

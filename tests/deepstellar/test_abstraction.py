@@ -8,8 +8,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.deepstellar.model import abstraction
 from asterism.deepstellar.model.abstraction import Abstraction, PrincipalComponents
-from asterism.deepstellar.model.dtmc import CodeIndex
-from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.model.trace_model import CodeIndex
+from asterism.deepstellar.params import AbstractionParams
 
 
 def random_states(seed, shape=(30, 6, 5)):

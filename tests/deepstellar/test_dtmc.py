@@ -7,22 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_abstraction import grid, random_states
 
-from asterism.deepstellar.coverage.criteria import (
+from asterism.deepstellar.criteria import (
     TRACE_CRITERIA,
     build_trace_criteria,
     criteria_in_order,
     measure_criteria,
 )
-from asterism.deepstellar.coverage.similarity import (
+from asterism.deepstellar.measurement import (
     choose_references,
     detection_roc,
     item_codes,
     jaccard,
     similarity_to_class,
 )
-from asterism.deepstellar.model.dtmc import Dtmc
 from asterism.deepstellar.model.markov_chain import write_model_checker_files
-from asterism.deepstellar.model.trace_model import TraceModel, boundary_codes
+from asterism.deepstellar.model.trace_model import Dtmc, TraceModel, boundary_codes
 
 CLASSES = 3
 

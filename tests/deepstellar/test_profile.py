@@ -7,11 +7,11 @@ import pytest
 from structlog.testing import capture_logs
 from test_dtmc import build
 
-from asterism.core.drawing.svg import svg_text
 from asterism.core.messages.errors import UserError
+from asterism.core.svg import svg_text
 from asterism.data import Dataset
-from asterism.deepstellar.coverage.criteria import measure_criteria
-from asterism.deepstellar.coverage.measurement import _draw_references, measure_sets
+from asterism.deepstellar.criteria import measure_criteria
+from asterism.deepstellar.measurement import _draw_references, measure_sets
 from asterism.deepstellar.model.markov_chain import draw_markov_chain
 from asterism.deepstellar.model.profile import BATCH, Profile, profile_states
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from asterism.data import DataParams, load
-from asterism.deepstellar.coverage.criteria import measure_criteria
+from asterism.deepstellar.criteria import measure_criteria
 from asterism.deepstellar.model.profile import Profile, profile_states
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams
 from asterism.models.recurrent import open_rnn
 from places import SHARED
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
-from asterism.deepstellar.campaigns.seeds import SeedInputs, select_seeds
+from asterism.core.random_streams import stream
+from asterism.deepstellar.seeds import SeedInputs, select_seeds
 
 
 def slow_select(predicted: list[int], labels: list[int], per_class: int, seed: int) -> list[int]:

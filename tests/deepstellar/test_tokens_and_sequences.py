@@ -13,8 +13,8 @@ from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams
-from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.fuzzing.mutants import Lineages, MutantMaker
+from asterism.deepstellar.params import FuzzParams
 from asterism.models.recurrent import open_rnn
 from onnx_texts import write_onnx
 from places import ROOT

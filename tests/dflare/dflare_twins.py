@@ -1,11 +1,10 @@
 """Dflare written a second time, straight from the paper: one seed, plain loops."""
 
 import numpy as np
-
-from asterism.core.randomness.random_streams import stream
-from asterism.images.mutator import build_mutators
-from asterism.search.batched_random_streams import BatchedStreams
 from search.metropolis_twin import select
+
+from asterism.core.random_streams import BatchedStreams, stream
+from asterism.images import build_mutators
 
 #: Dflare_D, by what it asks of the gain.
 READINGS = {

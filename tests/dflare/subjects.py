@@ -7,7 +7,7 @@ from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SearchTask, SeedBudget
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.searches import SEARCHES
-from asterism.models.isolation.isolated_model import ModelCrashError
+from asterism.models.isolated_model import ModelCrashError
 from set_options import section
 
 SHAPE = (6, 6, 1)

@@ -14,7 +14,7 @@ from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.outcome import Findings
 from asterism.dflare.trigger import _minimal, summarise
-from asterism.images.mutator import build_mutators
+from asterism.images import build_mutators
 
 #: What the small models can reach: their probabilities seldom are above 0.9.
 SURE = {"original": 0.7, "compressed": 0.52}

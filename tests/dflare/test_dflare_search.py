@@ -18,7 +18,7 @@ from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import ComparisonParams, SearchParams
 from asterism.dflare.searches import SEARCHES
 from asterism.dflare.trigger import draw_seeds, save_found, search_pair
-from asterism.models.isolation.isolated_model import ModelCrashError
+from asterism.models.isolated_model import ModelCrashError
 
 
 def as_rows(findings):

@@ -8,10 +8,10 @@ from kinds import BOUNDS, CASES, KINDS, OPERATORS, OPTIONS, domain_of, items_of
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.validation import checked_names
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import DOMAINS, UNCHANGED, accept_bound, build_domain, within_bound
 from asterism.dflare.params import BoundParams, DomainParams, TriggerParams
 from asterism.dflare.repairers import repairer_options
-from asterism.search.batched_random_streams import BatchedStreams
 from set_options import section
 
 BOUND_CASES = [(kind, *bound) for kind in KINDS for bound in BOUNDS[kind]]

@@ -15,8 +15,8 @@ from asterism.dflare.image_pairs import ImagePair, repair_images, search_images
 from asterism.dflare.outcome import Findings
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
-from asterism.models.classifiers.classifier import FileClassifier
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.classifier import FileClassifier
+from asterism.models.images_and_scores import PreprocessingParams
 from models.model_files import CLASSES, SHAPE, images, keras_model, write
 from onnx_texts import write_onnx
 from places import ROOT

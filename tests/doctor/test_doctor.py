@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 
 from asterism.cli import commands
 from asterism.core.files.locks import hold_lock
-from asterism.doctor import hardware, project, software
-from asterism.doctor.check import Check, as_json, as_text
+from asterism.doctor import Check, as_json, as_text, hardware, project, software
 from asterism.project import new_project
 from asterism.sweep.pipeline import lock_folder
 from places import ROOT

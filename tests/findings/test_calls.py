@@ -11,7 +11,7 @@ from small_findings import entry
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.checkpoints import saved_facts
 from asterism.core.workers.worker import Limits
-from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.oracle.finding import (
     CRASH,
     ERROR,
@@ -23,14 +23,27 @@ from asterism.differential.oracle.finding import (
 )
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.decisions import recorded_words
-from asterism.findings.calls.call import Call, Family, Input
+from asterism.findings.calls.call import (
+    FRAMEWORKS,
+    VARIANTS,
+    Call,
+    ExecutionVariant,
+    Family,
+    Input,
+    variants_of,
+)
 from asterism.findings.calls.campaign import CallOutcome, count_calls, run_calls
 from asterism.findings.calls.candidates import call_occurrence, call_occurrences, script_text
 from asterism.findings.calls.judging import judge_call
-from asterism.findings.calls.program import FILLS, CallProgram, array_text
-from asterism.findings.calls.running import CallWorkers, PlainRuns, TextRun
+from asterism.findings.calls.running import (
+    FILLS,
+    CallProgram,
+    CallWorkers,
+    PlainRuns,
+    TextRun,
+    array_text,
+)
 from asterism.findings.calls.table import calls_of
-from asterism.findings.calls.variant import FRAMEWORKS, VARIANTS, ExecutionVariant, variants_of
 from asterism.findings.checking import GONE, LIVES, OTHER, word_of
 from asterism.findings.occurrences import distinct_causes
 from libraries.small_results import JUDGE

@@ -9,7 +9,7 @@ from small_findings import GRAPH, SCRIPT, candidate, entry, facts, listed
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
-from asterism.differential.report.known_issues import KnownIssue
+from asterism.differential.report.writing import KnownIssue
 from asterism.findings.audit import audit_lines, unlike_audit
 from asterism.findings.campaign import folder_of_pieces
 from asterism.findings.checking import check_all, note_elsewhere

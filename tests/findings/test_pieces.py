@@ -13,10 +13,10 @@ from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import Record
+from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
-from asterism.differential.triage.params import TriageSettings
+from asterism.differential.params import TriageSettings
 from asterism.findings import campaign, gathering
 from asterism.findings.campaign import (
     EXCLUDED,
@@ -30,7 +30,7 @@ from asterism.findings.campaign import (
 from asterism.findings.pages import campaign_page
 from asterism.findings.single_layers import single_layer_models
 from asterism.memo.graphs.coverage import coverage_of
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from libraries.small_results import made_result
 from memo.small_graphs import branching
 from places import ROOT

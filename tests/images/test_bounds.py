@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.images import Images
-from asterism.images.bounds import (
+from asterism.images import (
+    Images,
     acceptable_mutants,
     are_images,
     changed_values,

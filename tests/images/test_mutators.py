@@ -13,16 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
-from asterism.images import (
-    MUTATORS,
-    Draws,
-    Images,
-    Mutator,
-    build_mutators,
-    concatenate_draws,
-    take_draws,
-)
+from asterism.core.random_streams import Draws, stream
+from asterism.images import MUTATORS, Images, Mutator, build_mutators, concatenate_draws, take_draws
 
 NAMES = MUTATORS.names()
 

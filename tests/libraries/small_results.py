@@ -1,13 +1,11 @@
 """Models, results and findings that tests make up, and what is said of them."""
 
 from asterism.differential.adapters.backend_names import REFERENCES, library_of
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.oracle.oracle import judge
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams, TriageParams
 from asterism.differential.shrinking.reproduction import ReproducedRun
-from asterism.differential.triage.params import TriageParams
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

@@ -10,7 +10,7 @@ from asterism.differential.engine.branch_reward import branch_reward
 from asterism.differential.engine.branches import branch_table
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.memo.generating.strategy import run_campaign
+from asterism.memo.generating.strategies import run_campaign
 from asterism.memo.graphs.store import write_weights
 from libraries.small_results import chained
 from libraries.small_runs import python

@@ -15,9 +15,16 @@ from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.oracle.finding import EarlierModel
 from asterism.differential.report import confirming, writing
 from asterism.differential.report.confirming import exit_statuses, run_script
-from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.differential.report.script_writer import ScriptWriter
-from asterism.differential.report.writing import LONGEST, Reporter, folder_name, report_text
+from asterism.differential.report.writing import (
+    LONGEST,
+    KnownIssue,
+    Reporter,
+    folder_name,
+    issue_of,
+    read_known_issues,
+    report_text,
+)
 from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.graphs.store import read_weights

@@ -18,9 +18,8 @@ from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine import execution
 from asterism.differential.engine.execution import LiveLine, execute, parts_of
 from asterism.differential.engine.inputs import SPECIAL_DISTRIBUTIONS, sample_inputs, special_inputs
-from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import FOLDERS, Record
-from asterism.differential.engine.tasks import LayerDescription, Result
+from asterism.differential.engine.tasks import ExecutionOutcome, LayerDescription, Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.store import write_models
 from libraries import small_library
@@ -217,11 +216,11 @@ def test_a_rejected_model_is_one_however_often_it_was_run(tmp_path, monkeypatch)
     [
         ("index", 2, "no model 2"),
         ("index", -1, "no model -1"),
-        ("index", "0", "no model"),
-        ("distributions", None, "it is no result"),
+        ("index", "0", "valid integer"),
+        ("distributions", None, "valid array"),
         ("outcomes", [{"backend": "jax:jit"}], "Field required"),
-        ("outputs", {"jax:jit": {"normal": ["none"]}}, "it is no result"),
-        ("outputs", {"jax:import os": {}}, "no backend"),
+        ("outputs", {"jax:jit": {"normal": ["none"]}}, "no array 'none'"),
+        ("outputs", {"jax:import os": {}}, "one that exists"),
     ],
 )
 def test_a_record_of_something_else_is_rejected(key, value, said, tmp_path):

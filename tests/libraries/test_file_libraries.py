@@ -15,7 +15,7 @@ from asterism.differential.adapters import torchvision
 from asterism.differential.adapters.code import Prepared
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.converters import keras_onnx, tf2onnx
+from asterism.differential.converters import onnx as onnx_converters
 from libraries.small_runs import cotangent
 from models.small_litert import LiteFile
 
@@ -230,7 +230,7 @@ def subject(model, **facts):
 @pytest.mark.parametrize("shapes", [((None, 3),), ((None, 3), (None, 2, 4))])
 def test_keras_export_is_called_after_a_call_with_zeros(tmp_path, shapes):
     model = Recorded(shapes)
-    keras_onnx.KerasOnnx().convert(subject(model, opset=15, batch=2), tmp_path / "m.onnx")
+    onnx_converters.KerasOnnx().convert(subject(model, opset=15, batch=2), tmp_path / "m.onnx")
     (examples, training), exported = model.called
     examples = examples if len(shapes) > 1 else [examples]
     assert not training
@@ -245,7 +245,7 @@ def test_tf2onnx_copies_graphs_only_where_an_optimisation_fails(tmp_path, monkey
     seen = []
 
     def from_function(function, signature, *, opset, output_path):
-        seen.append(tf2onnx.os.environ.get("TF2ONNX_CATCH_ERRORS"))
+        seen.append(onnx_converters.os.environ.get("TF2ONNX_CATCH_ERRORS"))
         assert opset == 15 and [spec.shape for spec in signature] == [(None, 3), (None, 2)]
         if len(seen) <= fails:
             raise ValueError("it fails")
@@ -257,12 +257,12 @@ def test_tf2onnx_copies_graphs_only_where_an_optimisation_fails(tmp_path, monkey
     target = tmp_path / "m.onnx"
     if fails == 2:
         with pytest.raises(ValueError, match="it fails"):
-            tf2onnx.Tf2Onnx().convert(given, target)
+            onnx.Tf2Onnx().convert(given, target)
     else:
-        tf2onnx.Tf2Onnx().convert(given, target)
+        onnx.Tf2Onnx().convert(given, target)
         assert target.read_bytes() == b"file"
     assert seen == ["FALSE", None][: min(fails + 1, 2)]
-    assert "TF2ONNX_CATCH_ERRORS" not in tf2onnx.os.environ
+    assert "TF2ONNX_CATCH_ERRORS" not in onnx_converters.os.environ
 
 
 @pytest.mark.parametrize(

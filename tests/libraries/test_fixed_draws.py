@@ -7,7 +7,7 @@ from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS
 from asterism.differential.adapters.fixed_draws import DRAWN, NOT_FIXED, fixed
 from asterism.differential.engine.inputs import compared_nodes, random_layers
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from libraries.faulty_copies import UnscaledJax, UnscaledPyTorch
 from libraries.small_results import chained, verdict_on
 from libraries.small_runs import differentiating, python, task_of, worker_environment, working

@@ -11,8 +11,7 @@ from asterism.differential.adapters.code import BackendCode, Prepared, overwritt
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.questions import FORMS, LENGTHENED, OVERWRITTEN, SPLIT, has_form
 from asterism.differential.engine.inputs import compared_nodes
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.tasks import ExecutionOutcome, Task
 from asterism.differential.oracle.finding import Finding
 from libraries import faulty_copies  # noqa: F401  (registers them)
 from libraries.small_results import chained, made_result, verdict_on

@@ -7,8 +7,7 @@ import pytest
 from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.report.confirming import exit_statuses
-from asterism.differential.report.known_issues import KnownIssue
-from asterism.differential.report.writing import Reporter
+from asterism.differential.report.writing import KnownIssue, Reporter
 from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.differential.triage.triage import Triage
 from libraries.injected_library import KINDS, LINES, SOUND, SWITCH, TARGET

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.messages import is_unsupported, last_words, without_noise
-from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.oracle.finding import EarlierModel, Finding, signature, skeleton
 from asterism.differential.oracle.oracle import REMEMBERED, Histories
-from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
 from asterism.differential.oracle.unsupported import names_in, unsupported_table
+from asterism.differential.params import Tolerance
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
 from libraries.small_results import chained, made_finding, made_result, verdict_on

@@ -9,9 +9,8 @@ from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backend_names import FLOAT64, REFERENCES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.outside import is_outside_wanted, outside_of
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.invalid_configurations import is_outside_wanted, outside_of
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
     OUTSIDE_DIFFERS,
@@ -23,7 +22,7 @@ from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.report.writing import Reporter, write_reports
 from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.differential.triage.groups import unique_outside
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from libraries.small_results import JUDGE, chained, made_finding, made_result, verdict_on
 from libraries.small_runs import tasks_of, working
 from memo.small_graphs import branching, layer

@@ -14,8 +14,7 @@ from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.questions import FIRST
 from asterism.differential.engine.inputs import BATCH, sample_inputs
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Task
+from asterism.differential.engine.tasks import ExecutionOutcome, Task
 from asterism.differential.engine.worker import Worker, arrays_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from libraries.small_results import chained

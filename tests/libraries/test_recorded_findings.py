@@ -13,7 +13,7 @@ from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing.cases import UpgradePair, change_of
 from asterism.differential.subjects.onnx_file import subject_of
-from asterism.memo.graphs.graph_json import graph_from_json
+from asterism.memo.graphs.store import graph_from_json
 from libraries.small_results import JUDGE, made_result, verdict_on
 
 PLACE = Path(__file__).parent / "recorded"

@@ -9,10 +9,10 @@ from asterism.core.parameters.params import validate
 from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
 from asterism.core.resuming.state import Run
 from asterism.core.settings.yaml_files import read_yaml
+from asterism.differential.params import TriageSettings
 from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding
-from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings, remembered, triage_run
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.store import write_weights

@@ -23,10 +23,11 @@ from asterism.differential.adapters.questions import (
 from asterism.differential.engine.inputs import random_training, sample_inputs
 from asterism.differential.engine.tasks import LayerDescription, Task
 from asterism.differential.oracle.finding import INTERNAL_ERROR, SILENT_ACCEPTANCE
-from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.params import Tolerance
 from asterism.differential.report.confirming import death_of, exit_statuses
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
+from asterism.differential.report.model_text import onnx_reference, onnx_text, renumber_names
 from asterism.differential.report.numbers import (
     ONES,
     RAMP,
@@ -34,7 +35,6 @@ from asterism.differential.report.numbers import (
     literal_numbers,
     simple_array,
 )
-from asterism.differential.report.onnx_text import onnx_reference, onnx_text, renumber_names
 from asterism.differential.report.program_text import (
     Runner,
     ScriptProgram,

@@ -12,7 +12,7 @@ from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import LayerAtFault, layer_at_fault
 from asterism.differential.triage.groups import group_findings
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node
-from asterism.memo.graphs.graph_json import graph_from_json
+from asterism.memo.graphs.store import graph_from_json
 from libraries.small_results import chained, straight, types
 from memo.small_graphs import layer
 

@@ -5,9 +5,9 @@ import pytest
 
 from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.tasks import Task
-from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
 from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.params import Tolerance
 from asterism.differential.reference.runs import STAND_INS, replace_special_numbers
 from asterism.memo.graphs.graph import SPECIAL, Graph, WeightEdit
 from asterism.memo.graphs.store import write_weights

@@ -12,8 +12,7 @@ import pytest
 from asterism.core.files.artifacts import read_json, read_table, write_json
 from asterism.core.files.hashes import digest_of
 from asterism.differential.engine.record import Record
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.graphs.store import write_models, write_weights
+from asterism.memo.graphs.store import graph_from_json, write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET
 from libraries.small_results import chained
 from libraries.small_runs import python

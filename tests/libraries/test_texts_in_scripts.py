@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asterism.core.files.artifacts import write_json
+from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import printable
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import LayerDescription
+from asterism.differential.engine.tasks import ExecutionOutcome, LayerDescription
 from asterism.differential.oracle.finding import (
     FAILURES,
     EarlierModel,
@@ -193,9 +193,9 @@ def test_ends_of_processes_are_read(tmp_path):
 )
 def test_an_outcome_of_what_there_is_not_is_rejected(field, value):
     outcome = ExecutionOutcome(0, "jax:jit", "run", "error", "a.B", "words", "a.py:f")
-    assert ExecutionOutcome.from_json(outcome.to_json()) == outcome
+    assert record_from(ExecutionOutcome, asdict(outcome)) == outcome
     with pytest.raises(UserError):
-        ExecutionOutcome.from_json({**outcome.to_json(), field: value})
+        record_from(ExecutionOutcome, {**asdict(outcome), field: value})
 
 
 @given(TEXTS)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from asterism.differential.adapters.backend_names import FLOAT64, REFERENCES, converter_of
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.tasks import ExecutionOutcome, Result, Task
 from asterism.differential.shrinking.reproduction import (
     Reproduction,
     ablate,

@@ -17,9 +17,9 @@ from asterism.core.workers.worker import Limits
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
-from asterism.differential.engine.worker_client import WorkerClient
 from asterism.differential.engine.worker_environment import keras_forks
 from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.engine.workers import WorkerClient
 from asterism.memo.graphs.keras_build import build_model
 from asterism.models.keras_models.reading import load_keras
 from libraries import small_library

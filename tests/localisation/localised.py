@@ -26,7 +26,7 @@ def repaired_damages(original, compressed, cases, feeds, deviation):
         harm = curve.files[0].remaining
         if harm < 2 * clean:
             continue
-        blamed = curve.localisation.ranking[0].node
+        blamed = pair.nodes[curve.localisation.ranking[0].index]
         names = {blamed.name, *(pair.opened.original.name_of(i) for i in blamed.members)}
         assert site.node in names, (site, kind)
         single = [f for f in curve.files if len(f.floats) + len(f.finer) == 1]

@@ -174,7 +174,7 @@ def test_a_scale_that_boxes_share_with_scores_is_blamed_and_split():
     assert len(deviating) > 100 and [node.name for node in pair.nodes] == ["boxes", "join"]
     ordinary = batches({"x": items[:64]}, 8)
     curve = repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9, ordinary)
-    assert curve.localisation.ranking[0].node.name == "join"
+    assert curve.localisation.ranking[0].node == "join"
     chosen = curve.smallest(0.9, 1)
     assert chosen is not None and chosen.gone == 1
     assert {pair.nodes[i].name for i in chosen.floats} == {"join"}

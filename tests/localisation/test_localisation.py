@@ -223,7 +223,7 @@ def test_labels_serve_as_a_deviation():
 
     found = localise(pair, inputs(), relabelled, 10, most=1)
     assert site.part == "weight"
-    assert found.ranking[0].node.name == site.node
+    assert found.ranking[0].node == site.node
     assert found.ranking[0].explained > 0.9
 
 

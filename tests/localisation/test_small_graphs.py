@@ -6,10 +6,11 @@ from onnx import TensorProto, checker, helper, numpy_helper
 from written_graphs import OPSET, V, W, X, constant, net, two_products, value
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import OnnxGraph, assembled, cone, imports_of, ordered, renamed
+from asterism.localisation.graph import OnnxGraph, assembled, cone, imports_of, renamed
 from asterism.localisation.matching import axis_of, constant_value, dequantised
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session, batches, side_by_side
+from asterism.models.onnx_graphs import ordered
 from onnx_texts import onnx_model
 
 # ---- graphs

@@ -229,7 +229,7 @@ def test_localising_explains_each_node_by_what_goes_away_with_it(pair):
         weights = (W, rounded(V)) if ranked.index == 0 else (rounded(W), V)
         left = far({"y": products_of(W, V)}, {"y": products_of(*weights)}).sum()
         assert ranked.explained == pytest.approx(1 - left / base, abs=1e-5)
-        assert ranked.node == pair.nodes[ranked.index]
+        assert ranked.node == pair.nodes[ranked.index].name
     explained = [ranked.explained for ranked in found.ranking]
     assert explained == sorted(explained, reverse=True)
     assert found.order == [ranked.index for ranked in found.ranking]

@@ -145,7 +145,7 @@ def test_half_precision_is_exchanged_node_by_node():
         assert curve.files[0].remaining > 0
         first = curve.localisation.ranking[0]
         if blamed is not None:
-            assert first.node.name == blamed and first.explained > 0.99
+            assert first.node == blamed and first.explained > 0.99
         wanted, _ = by_hand(ITEMS)
         whole = answers_of(hybrid_model(pair, range(len(pair.nodes))), ITEMS)
         assert whole == pytest.approx(wanted, abs=1e-6)
@@ -161,8 +161,8 @@ def test_a_quantised_lstm_is_exchanged_and_its_damage_found():
     assert [node.name for node in pair.nodes] == ["remember", "read"]
     curve = repair_curve(pair, runs, difference, len(pair.nodes) + 3, most=1)
     first = curve.localisation.ranking[0]
-    assert (first.node.name, first.explained > 0.9) == ("remember", True)
-    assert first.own == max(ranked.own for ranked in curve.localisation.ranking)
+    assert (first.node, first.explained > 0.9) == ("remember", True)
+    assert first.own_error == max(ranked.own_error for ranked in curve.localisation.ranking)
     runner = TrialRunner(pair, runs, difference)
     both, _ = runner.run([0, 1])
     assert both.deviation == pytest.approx(0, abs=1e-5) and runner.base.deviation > 0.1

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from asterism.localisation.finer_scales import FinerScales, Precision
+from asterism.localisation.graph import MICROSOFT
 from asterism.localisation.hybrids import hybrid_model, serialise_checked
-from asterism.localisation.patches import MICROSOFT
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile, repair_curve

@@ -1,5 +1,6 @@
 """The manual names every page, builds without a broken link, and asks no other host."""
 
+import ast
 import pydoc
 import re
 import shutil
@@ -25,9 +26,22 @@ def test_the_lists_of_contents_name_every_page_once():
     assert named == Counter(page for page in pages() if page != DOCS / "index.md")
 
 
-def test_the_names_in_the_glossary_are_in_the_source():
+def defined_in(body):
+    """Names of classes, functions, methods, constants and attributes; no local variables."""
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            yield from defined_in(node.body)
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+            yield from (name.id for name in names if isinstance(name.ctx, ast.Store))
+
+
+def test_the_names_in_the_glossary_are_defined_in_the_source():
     files = [file for part in ("src", "stages") for file in (ROOT / part).rglob("*.py")]
-    words = {word for file in files for word in re.findall(r"[\w-]+", file.read_text("utf-8"))}
+    words = {part for file in files for part in file.relative_to(ROOT).with_suffix("").parts}
+    words |= {n for file in files for n in defined_in(ast.parse(file.read_text("utf-8")).body)}
     rows = [row.split("|") for row in (DOCS / "glossary.md").read_text("utf-8").splitlines()]
     named = {name for row in rows if len(row) > 3 for name in re.findall("`([^`]+)`", row[2])}
     assert len(named) > 50 and named <= words

@@ -18,8 +18,8 @@ from write_reference import ABSENT, PAGES, PLUGINS, pages, rows_of
 from asterism.cli.commands import app
 from asterism.config import Params
 from asterism.core.messages.errors import UserError
+from asterism.models.formats import open_runtime
 from asterism.models.recurrent.opening import open_rnn
-from asterism.models.runtimes.runtime import open_runtime
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 from functools import cache
 from itertools import product
 
-from asterism.core.randomness.random_streams import stream
-from asterism.memo.universe.spec import MAX_RANK, universe
+from asterism.core.random_streams import stream
+from asterism.memo.universe.layers import MAX_RANK, universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 
 

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asterism.core.metropolis import MetropolisHastings
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import PartEnded, SharedWorkUnits, UnitShare
-from asterism.memo.generating import strategy as strategy_module
+from asterism.memo.generating import strategies as strategy_module
 from asterism.memo.generating.campaign import (
     MODEL_COST,
     GenerationCampaign,
@@ -30,16 +31,15 @@ from asterism.memo.generating.campaign import (
     universe_facts,
 )
 from asterism.memo.generating.generate import generate
-from asterism.memo.generating.operator import OPERATORS, Context
+from asterism.memo.generating.operators import OPERATORS, MutationContext
+from asterism.memo.generating.strategies import STRATEGIES, Strategy, draw_mutant, run_campaign
 from asterism.memo.generating.strategies.memo import Memo
-from asterism.memo.generating.strategy import STRATEGIES, Strategy, draw_mutant, run_campaign
 from asterism.memo.graphs.coverage import Coverage, coverage_of, declared, elements_of
 from asterism.memo.graphs.graph import Node, WeightEdit, infer_outputs, sequential
-from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_build import build_model
+from asterism.memo.graphs.store import graph_from_json
 from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
 from asterism.memo.universe.tensors import Tensor
-from asterism.search.metropolis import MetropolisHastings
 from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
@@ -51,7 +51,9 @@ def test_an_operator_makes_a_valid_graph_and_leaves_the_old_one_alone(name):
     for number in range(30):
         graph = list(SEEDS.values())[number % 3]
         before = graph.to_json()
-        mutant = draw_mutant(name, graph, Context(stream(5, name, number)), generate_params())
+        mutant = draw_mutant(
+            name, graph, MutationContext(stream(5, name, number)), generate_params()
+        )
         assert graph.to_json() == before
         if mutant is None:
             continue
@@ -129,7 +131,7 @@ def test_the_table_of_growth_has_so_many_rows_as_a_plot_can_show():
 KILLED_CAMPAIGN = """
 import os, signal, sys
 sys.path[:0] = ["src", "tests"]
-import asterism.memo.generating.strategy as generate
+import asterism.memo.generating.strategies as generate
 from asterism.core.resuming import checkpoints
 from asterism.core.settings import machine
 from asterism.core.resuming.checkpoints import Checkpoint
@@ -230,7 +232,7 @@ class TestMemoAsPublished:
         graph = SEEDS["conv"]
         added = Counter()
         for number in range(60):
-            context = Context(stream(3, number), coverage_of([graph]), most=5)
+            context = MutationContext(stream(3, number), coverage_of([graph]), most=5)
             mutant = draw_mutant("NLA", graph, context, generate_params(max_layers=60))
             if mutant is not None:
                 own = [i for i in mutant.layers if not mutant.nodes[i].repair]

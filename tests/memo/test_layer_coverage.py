@@ -3,11 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asterism.core.randomness.random_streams import stream
-from asterism.memo.generating.operator import OPERATORS, Context
+from asterism.core.random_streams import stream
+from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.graphs.coverage import PAPER_PAIRS, Coverage, declared, elements_of, of_the_paper
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import InvalidLayerError
 from memo.coverage_twins import (
     slow_inputs,
@@ -25,7 +25,7 @@ def some_models(count=12):
     for number in range(count):
         name = ("NLA", "LMerg", "CMode", "CShape", "MDtype", "LResh")[number % 6]
         try:
-            context = Context(stream(3, number))
+            context = MutationContext(stream(3, number))
             graphs.append(OPERATORS[name].mutate(graphs[number % len(graphs)], context))
         except InvalidLayerError:
             continue

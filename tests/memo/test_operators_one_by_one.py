@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.core.randomness.random_streams import stream
-from asterism.memo.generating.operator import (
+from asterism.core.random_streams import stream
+from asterism.memo.generating.operators import (
     OPERATORS,
-    Context,
+    MutationContext,
     choose_kind,
     draw_config,
     insert,
@@ -18,16 +18,16 @@ from asterism.memo.generating.operator import (
 )
 from asterism.memo.generating.operators.memo import add_with_own_input, parameters_by_kind
 from asterism.memo.generating.shape_adapters import adapt_to_shape, pad_for_window, reshape_to_rank
-from asterism.memo.generating.strategy import draw_mutant, within_limits
+from asterism.memo.generating.strategies import draw_mutant, within_limits
 from asterism.memo.graphs.coverage import Coverage, declared, elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.graphs.weights import WEIGHT_EDITS
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, InvalidLayerError, Tensor
 from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 
 
-class Chosen(Context):
+class Chosen(MutationContext):
     """Picks what comes first in an order that the test gives, and notes from what."""
 
     def __init__(self, order=lambda item: 0, number=0, guided=False):
@@ -78,11 +78,11 @@ def test_an_added_layer_keeps_the_shape_of_what_it_reads():
     kept, counts = Counter(), Counter()
     for number in range(30):
         graph = chain(*DENSE)
-        mutant = OPERATORS["LA"].mutate(graph, Context(np.random.default_rng(number)))
+        mutant = OPERATORS["LA"].mutate(graph, MutationContext(np.random.default_rng(number)))
         (new,) = [i for i in mutant.nodes if i not in graph.nodes and not mutant.nodes[i].repair]
         assert mutant.tensors[new] == mutant.tensors[mutant.nodes[new].inputs[0]]
         kept[mutant.nodes[new].type] += 1
-        several = OPERATORS["MLA"].mutate(graph, Context(np.random.default_rng(number)))
+        several = OPERATORS["MLA"].mutate(graph, MutationContext(np.random.default_rng(number)))
         new = [i for i in several.layers if i not in graph.nodes and not several.nodes[i].repair]
         counts[len(new)] += 1
     assert len(kept) >= 5
@@ -149,7 +149,7 @@ def test_a_connection_is_brought_to_the_shape_that_was_read():
 def test_a_merging_layer_joins_what_came_before():
     for number in range(8):
         graph = chain(*DENSE)
-        mutant = OPERATORS["LMerg"].mutate(graph, Context(np.random.default_rng(number)))
+        mutant = OPERATORS["LMerg"].mutate(graph, MutationContext(np.random.default_rng(number)))
         merging = [
             i
             for i in mutant.layers
@@ -164,7 +164,7 @@ def test_a_reshaping_layer_is_read_in_the_rank_that_its_reader_accepts():
     seen = set()
     for number in range(12):
         graph = convolutional()
-        context = Context(np.random.default_rng(number))
+        context = MutationContext(np.random.default_rng(number))
         mutant = draw_mutant("LResh", graph, context, generate_params(max_elements=10**6))
         if mutant is None:
             continue
@@ -180,7 +180,7 @@ def test_a_reshaping_layer_is_read_in_the_rank_that_its_reader_accepts():
 def test_a_layer_that_reads_integers_gets_an_input_of_its_own():
     for number in range(6):
         graph = chain(*DENSE)
-        context = Context(np.random.default_rng(number))
+        context = MutationContext(np.random.default_rng(number))
         mutant = add_with_own_input(graph, "Embedding", context)
         (own,) = set(mutant.inputs) - set(graph.inputs)
         assert mutant.tensors[own].dtype == INTEGER
@@ -199,7 +199,9 @@ def test_changes_of_parameters_are_of_their_kind(name, shapes):
     changed = 0
     for number in range(10):
         graph = recurrent()
-        mutant = draw_mutant(name, graph, Context(np.random.default_rng(number)), generate_params())
+        mutant = draw_mutant(
+            name, graph, MutationContext(np.random.default_rng(number)), generate_params()
+        )
         if mutant is None:
             continue
         allowed = {
@@ -467,7 +469,7 @@ def test_the_largest_tensor_is_counted_in_elements(graph, elements):
 
 def test_a_copied_layer_reads_the_original_and_its_readers_read_the_copy():
     graph = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=2)])
-    copied = OPERATORS["LC"].mutate(graph, Context(np.random.default_rng(0)))
+    copied = OPERATORS["LC"].mutate(graph, MutationContext(np.random.default_rng(0)))
     (new,) = copied.nodes.keys() - graph.nodes.keys()
     relu, dense = graph.layers
     assert copied.nodes[new].type == "ReLU" and copied.nodes[new].inputs == (relu,)
@@ -477,7 +479,7 @@ def test_a_copied_layer_reads_the_original_and_its_readers_read_the_copy():
 
 def test_a_copied_last_layer_is_the_output():
     graph = sequential(Tensor((4,)), [layer("Dense", units=2), layer("ReLU")])
-    copied = OPERATORS["LC"].mutate(graph, Context(np.random.default_rng(0)))
+    copied = OPERATORS["LC"].mutate(graph, MutationContext(np.random.default_rng(0)))
     (output,) = copied.outputs
     assert output not in graph.nodes and copied.nodes[output].inputs == graph.outputs
 
@@ -485,12 +487,12 @@ def test_a_copied_last_layer_is_the_output():
 def test_wanted_is_what_no_model_has_covered_and_nothing_where_all_is():
     options = set(universe()["Conv2D"].parameter("padding").options)
     covered = Coverage(parameters={("Conv2D", "padding", "same"), ("Conv2D", "strides", "valid")})
-    drawn = {Context(stream(1, n), covered).wanted("Conv2D", "padding") for n in range(40)}
+    drawn = {MutationContext(stream(1, n), covered).wanted("Conv2D", "padding") for n in range(40)}
     assert drawn == options - {"same"}
-    assert {Context(stream(1, n)).wanted("Conv2D", "padding") for n in range(40)} == options
+    assert {MutationContext(stream(1, n)).wanted("Conv2D", "padding") for n in range(40)} == options
     every = Coverage(parameters={("Conv2D", "padding", option) for option in options})
-    assert Context(stream(1), every).wanted("Conv2D", "padding") is None
-    assert Context(stream(1), covered, guided=False).wanted("Conv2D", "padding") is None
+    assert MutationContext(stream(1), every).wanted("Conv2D", "padding") is None
+    assert MutationContext(stream(1), covered, guided=False).wanted("Conv2D", "padding") is None
 
 
 @pytest.mark.parametrize(("guided", "share"), [(True, 1.0), (False, 0.6)])
@@ -508,7 +510,7 @@ def test_each_further_draw_of_a_configuration_varies_less(guided, share):
             raise InvalidLayerError("does not fit")
 
     with pytest.raises(InvalidLayerError, match="does not fit"):
-        draw_config(Never(), [Tensor((3,))], Context(stream(0), guided=guided))
+        draw_config(Never(), [Tensor((3,))], MutationContext(stream(0), guided=guided))
     assert asked == pytest.approx([share, share / 2, share / 3, share / 4])
 
 
@@ -517,7 +519,7 @@ def test_a_configuration_is_one_that_the_layer_takes():
     drawn = []
     for number in range(60):
         with suppress(InvalidLayerError):
-            drawn.append(draw_config(spec, inputs, Context(stream(0, number))))
+            drawn.append(draw_config(spec, inputs, MutationContext(stream(0, number))))
     assert len({str(config) for config in drawn}) > 30
     for config in drawn:
         assert spec.output(config, inputs).rank == 4
@@ -542,7 +544,7 @@ def test_a_merging_layer_reads_as_many_as_it_may_and_three_at_most():
         for number in range(60):
             graph = convolutional()
             after = [i for i, t in graph.tensors.items() if t.rank == 4][-1]
-            made = insert(graph, after, kind, Context(stream(5, kind, number)))
+            made = insert(graph, after, kind, MutationContext(stream(5, kind, number)))
             (new,) = (i for i in made.layers if made.nodes[i].type == kind)
             assert i_read(made, new)[0] == after
             seen.add(len(made.nodes[new].inputs))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.parameters import (
     LARGEST,
     Choice,
@@ -13,7 +14,6 @@ from asterism.memo.universe.parameters import (
     is_number,
     is_whole,
 )
-from asterism.memo.universe.spec import universe
 
 
 def rng(number=0):

@@ -18,7 +18,7 @@ from asterism.differential.reducing.reduce import (
     renumber_nodes,
 )
 from asterism.differential.reducing.reduction import _opened
-from asterism.differential.reducing.seeds import SEED_MODELS, make_seed_model
+from asterism.differential.reducing.seed_models import SEED_MODELS, make_seed_model
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.keras_build import build_model

@@ -18,7 +18,7 @@ from asterism.differential.reducing.reduce import (
     reduce_model,
 )
 from asterism.differential.reducing.reduction import reduce_models, user_models
-from asterism.differential.reducing.seeds import make_seed_model
+from asterism.differential.reducing.seed_models import make_seed_model
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Node, sequential
 from asterism.memo.graphs.keras_build import build_model

@@ -2,8 +2,8 @@
 
 import pytest
 
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.shapes import factorise
-from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 
 FIRST = {"data_format": "channels_first"}

@@ -9,9 +9,14 @@ import pytest
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.strategy import run_campaign
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.graphs.store import read_graph, read_models, read_weights, write_models
+from asterism.memo.generating.strategies import run_campaign
+from asterism.memo.graphs.store import (
+    graph_from_json,
+    read_graph,
+    read_models,
+    read_weights,
+    write_models,
+)
 from memo.small_graphs import branching, convolutional, generate_params, recurrent
 
 BUDGET = generate_params()

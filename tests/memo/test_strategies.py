@@ -12,7 +12,7 @@ from asterism.memo.generating.strategies.memo import Memo
 from asterism.memo.generating.strategies.scratch import Cradle, Muffin
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.weights import draw_weights, fit_to_shape, match_stored_arrays
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER
 from memo.small_graphs import branching, convolutional, generate_params, recurrent
 from memo.test_generation import SEEDS

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.keras_build import build_model, constructor_arguments, needed_arguments
 from asterism.memo.graphs.keras_read import graph_of
@@ -20,8 +20,8 @@ from asterism.memo.universe.keras_options import (
     kernel_initializers,
     regularizers,
 )
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.parameters import Choice, Number, Sizes
-from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, InvalidLayerError
 
 LAYERS = sorted(universe())

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import torch
 
+from asterism.models.formats.keras import save_onnx
 from asterism.models.keras_models.reading import save_keras
-from asterism.models.runtimes.formats.keras import save_onnx
 
 SHAPE = (8, 8, 1)
 CLASSES = 4

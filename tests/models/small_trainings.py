@@ -3,8 +3,8 @@
 from functools import cache
 
 from asterism.data import DataParams, load
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.parameters.params import ClassifierParams, TrainedRnn
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.params import ClassifierParams, TrainedRnn
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 TRAINING = {"optimizer": "adam", "learning_rate": 0.005, "batch_size": 32, "epochs": 2}

@@ -18,11 +18,11 @@ from strange_programs import write as write_entries
 from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.classifier import FileClassifier
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.runtimes.formats import keras as keras_export
-from asterism.models.runtimes.formats.keras import KerasRuntime
-from asterism.models.runtimes.runtime import FORMATS, open_runtime
+from asterism.models.classifier import FileClassifier
+from asterism.models.formats import FORMATS, open_runtime
+from asterism.models.formats import keras as keras_export
+from asterism.models.formats.keras import KerasRuntime
+from asterism.models.images_and_scores import PreprocessingParams
 from onnx_texts import write_onnx
 from thinning import every
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from asterism.core.messages.errors import UserError
-from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.formats import open_runtime
 from onnx_texts import write_onnx
 
 HAS_GPU = torch.cuda.is_available()

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, compose, helper
 
 import asterism
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 
 def value(name, *shape):
@@ -76,4 +76,4 @@ def test_graphs_of_models_are_written_in_one_place():
         if str(file.relative_to(source)) not in BY_HELPERS
         and re.search(r"\bmake_graph\(", file.read_text(encoding="utf-8"))
     ]
-    assert writers == ["models/onnx_graphs/graph_builder.py"]
+    assert writers == ["models/onnx_graphs.py"]

@@ -19,9 +19,9 @@ from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.core.workers.worker import WorkerProcess
 from asterism.dflare.pair import ModelPair
-from asterism.models.classifiers.classifier import IsolatedClassifier
-from asterism.models.isolation import isolated_model
-from asterism.models.isolation.isolated_model import ModelHangError
+from asterism.models import isolated_model
+from asterism.models.classifier import IsolatedClassifier
+from asterism.models.isolated_model import ModelHangError
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.opening import IsolatedEngine
 from marked import Marked, wait_until
@@ -183,8 +183,8 @@ ASK = """
 import sys
 from pathlib import Path
 import numpy as np
-from asterism.models.classifiers.classifier import IsolatedClassifier
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.classifier import IsolatedClassifier
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.recurrent import open_rnn
 
 if __name__ == "__main__":

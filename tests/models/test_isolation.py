@@ -15,8 +15,8 @@ from small_trainings import UNIT
 
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.starting import ForkServer, LaunchError
-from asterism.models.classifiers.classifier import FileClassifier, IsolatedClassifier
-from asterism.models.isolation.isolated_model import ModelCrashError
+from asterism.models.classifier import FileClassifier, IsolatedClassifier
+from asterism.models.isolated_model import ModelCrashError
 from thinning import every
 
 DESCRIPTORS = Path("/proc/self/fd")
@@ -95,9 +95,7 @@ def test_damaged_files_are_one_line(tflite, tmp_path):
 def test_after_an_error_the_same_process_answers_the_next_call(tflite, monkeypatch):
     with IsolatedClassifier(tflite, UNIT) as isolated:
         before, process = isolated.predict(images(3)), isolated.pid
-        monkeypatch.setattr(
-            "asterism.models.classifiers.classifier.require_images", lambda *_: None
-        )
+        monkeypatch.setattr("asterism.models.classifier.require_images", lambda *_: None)
         with pytest.raises(UserError, match="takes images of shape") as error:
             isolated.predict(np.zeros((1, 2, 2, 1), np.uint8))
         assert not isinstance(error.value, ModelCrashError)

@@ -10,7 +10,7 @@ from keras_2_files import convolutional, keras_2_config, write_keras_2, write_we
 
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.models.foreign.keras import require_plain_config
+from asterism.models.keras_models.configurations import require_plain_config
 from asterism.models.keras_models.reading import load_keras, save_keras
 from thinning import every
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
+from asterism.models.images_and_scores import FROM_PROBABILITIES, notes_on_scores, softmax
 from asterism.models.keras_models.layers import ClassifierHead, flatten_model, up_to_logits
-from asterism.models.keras_models.probabilities import FROM_PROBABILITIES, notes_on_scores, softmax
 
 L = keras.layers
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from asterism.models.architectures import build_architecture
-from asterism.models.runtimes.formats import keras as keras_export
-from asterism.models.runtimes.formats.torch_export import TorchRuntime
+from asterism.models.formats import keras as keras_export
+from asterism.models.formats.torch_export import TorchRuntime
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.training.image_classifier import _augmented
 

@@ -10,7 +10,7 @@ from small_litert import LiteFile, lite_linear, lite_streaming, lite_variable
 
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.litert import read_litert
-from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.formats import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.tensor_models.answers import ComparedOutputs

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.onnx_files import read_onnx, read_renamed_onnx
-from asterism.models.isolation.isolated_model import ModelCrashError, ModelHangError
+from asterism.models.isolated_model import ModelCrashError, ModelHangError
 from asterism.models.signatures.reading import read_signature
 from thinning import every
 

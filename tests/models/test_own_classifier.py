@@ -14,9 +14,9 @@ from small_trainings import digits as digits_of
 from asterism.config import compose
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
-from asterism.models.classifiers.classifier import FileClassifier
-from asterism.models.classifiers.layout import image_shape, require_vector
-from asterism.models.parameters.params import ClassifierFile
+from asterism.models.classifier import FileClassifier
+from asterism.models.images_and_scores import image_shape, require_vector
+from asterism.models.params import ClassifierFile
 from asterism.models.training.image_classifier import obtain_classifier
 from places import ROOT
 from thinning import every

@@ -9,7 +9,7 @@ import pytest
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
-from asterism.models.keras_models.probabilities import softmax
+from asterism.models.images_and_scores import softmax
 from asterism.models.recurrent import RecurrentModel
 from asterism.models.recurrent.model import SequenceForm
 from asterism.models.recurrent.onnx_engine import OnnxEngine

@@ -14,7 +14,7 @@ from small_trainings import digits, recurrent
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.messages.errors import UserError
-from asterism.models.parameters.params import Optimizer, RnnFile
+from asterism.models.params import Optimizer, RnnFile
 from asterism.models.recurrent import RecurrentModel
 from asterism.models.recurrent.opening import IsolatedEngine, engine_for
 from asterism.models.recurrent.trained import open_trained, save_trained, store_file

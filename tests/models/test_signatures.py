@@ -20,7 +20,7 @@ from torch import nn
 from asterism.asking.looking import describe_model, look_at
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_operators import only_computes
-from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.formats import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import (
     Signature,

@@ -29,7 +29,7 @@ from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.subjects.exported_program import read_program
 from asterism.models.foreign.size_expressions import size_expression
 from asterism.models.foreign.torch_archive import rewrite_program
-from asterism.models.runtimes.runtime import FORMATS
+from asterism.models.formats import FORMATS
 from hostile_text import MARK, watched
 
 NAMES = ["small", "training", "sized", "recurrent"]

@@ -15,12 +15,13 @@ from onnx_networks import (
 )
 
 from asterism.core.messages.errors import UserError
-from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.formats import open_runtime
 from asterism.models.signatures.onnx import onnx_signature
 from asterism.models.signatures.signature import TensorSpec, growing_axis, matching_states
-from asterism.models.tensor_models import batching, isolated
-from asterism.models.tensor_models.isolated import IsolatedFileModel
+from asterism.models.tensor_models import model as batching
+from asterism.models.tensor_models import subjects
 from asterism.models.tensor_models.model import OpeningRequest
+from asterism.models.tensor_models.subjects import IsolatedFileModel
 from onnx_texts import write_onnx
 
 RNG = np.random.default_rng(0)
@@ -125,7 +126,7 @@ def test_a_model_in_another_process_is_the_same(tmp_path):
 
 def test_what_is_sent_to_another_process_has_a_size(tmp_path, monkeypatch):
     path = quantised(tmp_path / "q.onnx", WEIGHTS)
-    monkeypatch.setattr(isolated, "_AT_ONCE", 3 * (ROWS[0].nbytes + 4 * 2))
+    monkeypatch.setattr(subjects, "_AT_ONCE", 3 * (ROWS[0].nbytes + 4 * 2))
     with IsolatedFileModel(path, OpeningRequest(feeding(), False, ROWS[:8])) as there:
         asked, ask = [], there.ask
         monkeypatch.setattr(there, "ask", lambda a: asked.append(len(a[0])) or ask(a))

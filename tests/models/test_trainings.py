@@ -15,7 +15,7 @@ from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.models.architectures import build_architecture
 from asterism.models.keras_models.reading import load_keras
-from asterism.models.parameters.params import TrainingParams
+from asterism.models.params import TrainingParams
 from asterism.models.training import fitting as training
 from asterism.models.training.fitting import compile_for
 from asterism.models.training.image_classifier import learning_rate_schedule, train_classifier

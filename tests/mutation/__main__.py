@@ -29,7 +29,6 @@ NEAREST = {
     "api": ("api", "vetting"),
     "attacks": ("attacks", "deepimportance"),
     "criteria": ("criteria", "deepimportance"),
-    "search": ("search", "dflare"),
     "data": ("data", "readers", "deepimportance"),
     "differential": ("libraries", "versions", "memo"),
 }

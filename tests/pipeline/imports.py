@@ -1,7 +1,7 @@
 """Which packages of Asterism a script uses, read from its source and followed to the end.
 
-A package that holds nothing but packages, as ``libraries`` does, only puts them into order:
-what stages depend on, and what layers consist of, are the packages that it holds.
+Some packages, as ``core``, only put into order what they hold: what stages depend on, and what
+layers consist of, are the packages and the single modules in them.
 """
 
 import ast
@@ -15,7 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 ASTERISM = SOURCE / "asterism"
 
-#: A name given as a string, which is looked up later: ``asterism.images.mutator:MUTATORS``.
+#: Packages that only put into order what they hold.
+ORDERING = frozenset({"core", "deepstellar", "differential", "memo", "models", "report"})
+
+#: A name given as a string, which is looked up later: ``asterism.images:MUTATORS``.
 NAMED = re.compile(r"(asterism(?:\.\w+)+):\w+(?:\.\w+)*")
 
 
@@ -110,25 +113,14 @@ def packages_of(files: Iterable[Path]) -> set[str]:
 
 def _package_of(file: Path) -> str:
     names = file.relative_to(ASTERISM).parts
-    depth = 1
-    while _holds_packages_alone(ASTERISM.joinpath(*names[:depth])):
-        depth += 1
-    return "/".join(names[:depth])
-
-
-@cache
-def _holds_packages_alone(path: Path) -> bool:
-    packages = list(path.glob("*/__init__.py"))
-    return bool(packages) and [m.name for m in path.glob("*.py")] == ["__init__.py"]
+    return "/".join(names[: 2 if names[0] in ORDERING else 1])
 
 
 def _files(name: str) -> set[Path]:
     if name.partition(".")[0] != "asterism":
         return set()
     path = SOURCE.joinpath(*name.split("."))
-    if path.is_dir():
-        return {path / "__init__.py"}
-    return {path.with_suffix(".py")} if path.with_suffix(".py").exists() else set()
+    return {file for file in (path / "__init__.py", path.with_suffix(".py")) if file.exists()}
 
 
 @cache

@@ -17,10 +17,9 @@ from pydantic import AfterValidator
 
 from asterism.config import Params, changed_params, check_params, compose
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
-from asterism.differential.engine.params import ExecuteParams
-from asterism.differential.oracle.params import JudgeParams
+from asterism.core.parameters.validation import Label
+from asterism.differential.params import ExecuteParams, JudgeParams
 from asterism.dvc_hydra.composition import compose_parameters
 from thinning import every
 

@@ -368,8 +368,7 @@ class TestHydra:
 
     def multirun(self, folder, points, task):
         """Run a task for points of an empty tree, without what Hydra logs and keeps."""
-        from asterism.dvc_hydra.composition import store_empty_tree
-        from asterism.dvc_hydra.multirun import multirun
+        from asterism.dvc_hydra.composition import multirun, store_empty_tree
 
         (folder / "conf").mkdir()
         arguments = [
@@ -405,7 +404,7 @@ class TestHydra:
 
 
 def test_lists_of_files_are_json_with_paths_and_hashes(root):
-    """Which :mod:`asterism.core.resuming.commits` and the rules for lists read without DVC."""
+    """Which :func:`~asterism.dvc_hydra.cache_objects.members_of` reads without DVC."""
     listed = [json.loads(p.read_text()) for p in (root / ".dvc/cache/files/md5").glob("*/*.dir")]
     (item,) = next(one for one in listed if len(one) == 1)
     assert Path(item["relpath"]).name == "ä"

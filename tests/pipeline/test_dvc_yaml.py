@@ -11,8 +11,8 @@ from imports import ROOT, packages_used_by
 from pydantic import TypeAdapter, ValidationError
 
 from asterism.config import Params
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import read_params
+from asterism.core.parameters.validation import Label
 from asterism.core.running.stage import load_script
 from asterism.dflare.params import PairParams
 from asterism.dvc_hydra.cache_files import is_result

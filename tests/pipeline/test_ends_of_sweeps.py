@@ -14,7 +14,7 @@ from asterism.sweep.executors import Shards
 from asterism.sweep.interrupt import interrupt_postponed
 from asterism.sweep.launch import _ignore_interrupts
 from asterism.sweep.pipeline import use_this_python
-from asterism.sweep.worker import Sweep
+from asterism.sweep.worker import Sweep, SweepRequest
 from marked import Marked
 
 TERMINATED = """
@@ -103,7 +103,7 @@ def test_stages_run_in_the_interpreter_of_the_command(path, monkeypatch):
 def test_points_stop_where_they_are_told_to_or_the_process_that_they_are_tied_to_is_gone(
     tmp_path, tied, alive, stopped
 ):
-    sweep = Sweep("s", tmp_path, "HEAD", tmp_path / "cache", (), 1, Shards(), tied=tied)
+    sweep = Sweep("s", tmp_path, "HEAD", tmp_path / "cache", SweepRequest(), Shards(), tied=tied)
     sweep.folder.mkdir(parents=True)
     if stopped:
         sweep.stop.touch()

@@ -128,6 +128,12 @@ def test_the_table_names_every_example_with_its_folder_and_registry():
         assert found[package_of(example)].endswith(f":{example.registered[0]}")
 
 
+def test_examples_use_no_undefined_names_not_even_in_annotations(tmp_path):
+    for example in EXAMPLES:
+        put(tmp_path, example)
+    run(tmp_path, "ruff", "check", "--isolated", "--select=F821", ".")
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
     """A cache for all projects of this file: what no example changes is computed once."""

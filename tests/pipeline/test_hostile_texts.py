@@ -9,16 +9,18 @@ import onnx
 import pytest
 
 from asterism import cli
-from asterism.asking import judging
-from asterism.cli import commands, opening
+from asterism.asking import lanes
+from asterism.cli import commands, projects
 from asterism.cli import judging as judging_command
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import state as saved
+from asterism.dvc_hydra import saved_state as saved
 from asterism.dvc_hydra.cache_files import warn as warn_of_cache
 from asterism.models.tensor_models import trial
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.sweep import app as sweep_app
 from asterism.sweep.live_lines import LiveLines, messages_file
+from asterism.sweep.point import PointOutcome
+from asterism.sweep.worker import SweepRequest
 from models.onnx_networks import linear
 from places import ROOT
 from terminal_text import HOSTILE, tame
@@ -88,7 +90,7 @@ def fails(error):
             [
                 (trial, "require_runs", puts(None)),
                 (
-                    judging,
+                    lanes,
                     "settle_judging",
                     puts(
                         Made(
@@ -131,11 +133,11 @@ def test_models_and_files_of_others_are_told_plainly(said, tmp_path):
 
 
 def test_a_point_that_failed_ends_its_log_plainly(monkeypatch, tmp_path):
-    record = {
-        "number": 0, "overrides": [HOSTILE], "status": "failed", "exit_code": 1, "ran": [],
-        "total_seconds": 1.0, "message": HOSTILE, "log": NAME, "log_tail": f"a\n{HOSTILE}\nb",
-    }  # fmt: skip
-    sweep = Made(name=HOSTILE, objective="", folder=tmp_path / NAME)
+    record = PointOutcome(
+        "failed", 1, HOSTILE, number=0, overrides=[HOSTILE], total_seconds=1.0, log=NAME,
+        log_tail=f"a\n{HOSTILE}\nb",
+    )  # fmt: skip
+    sweep = Made(name=HOSTILE, folder=tmp_path / NAME)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sweep_app, "with_slashes", puts([]))
     monkeypatch.setattr(sweep_app, "prepare_sweep", puts((sweep, [1], "basic")))
@@ -143,7 +145,7 @@ def test_a_point_that_failed_ends_its_log_plainly(monkeypatch, tmp_path):
     monkeypatch.setattr(sweep_app, "launcher_name", puts(HOSTILE))
     monkeypatch.setattr(sweep_app, "read_records", puts([record]))
     lines = []
-    sweep_app.sweep_command(sweep_app.SweepRequest(overrides=[], targets=[]), False, lines.append)
+    sweep_app.sweep_command(SweepRequest(), False, lines.append)
     assert "a" in lines and lines[-2] == "b", "each line of the log is one that is said"
 
 
@@ -178,5 +180,5 @@ def test_a_shell_is_offered_only_names_that_stand_for_themselves(tmp_path, monke
         folder.mkdir(parents=True)
         (folder / "index.html").touch()
     monkeypatch.chdir(tmp_path)
-    assert "plain" in opening.page_names("")
-    assert name not in opening.page_names("")
+    assert "plain" in projects.page_names("")
+    assert name not in projects.page_names("")

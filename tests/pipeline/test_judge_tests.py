@@ -11,12 +11,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from small_pipeline import asterism
 from typer.testing import CliRunner
 
-from asterism.asking import judging
-from asterism.asking.judging import JudgeRequest, settle_judging
+from asterism.asking import lanes
+from asterism.asking.lanes import JudgeRequest, settle_judging
 from asterism.cli import commands
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
-from asterism.deepstellar.coverage.criteria import criteria_in_order
+from asterism.deepstellar.criteria import criteria_in_order
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.sweep.workspace import git
 from places import ROOT
@@ -33,7 +33,7 @@ def reads(monkeypatch):
     """Lets model files have a signature."""
 
     def read(signature):
-        monkeypatch.setattr(judging, "read_signature", lambda path: signature)
+        monkeypatch.setattr(lanes, "read_signature", lambda path: signature)
 
     return read
 

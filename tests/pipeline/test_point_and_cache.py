@@ -11,7 +11,7 @@ from asterism.sweep.executors import Shards
 from asterism.sweep.launch import plan_points
 from asterism.sweep.point import KEPT, run_point
 from asterism.sweep.points import Point
-from asterism.sweep.worker import Sweep
+from asterism.sweep.worker import Sweep, SweepRequest
 
 DVC_YAML = """\
 stages:
@@ -44,7 +44,9 @@ def sweep(tmp_path_factory):
     (root / ".gitignore").write_text("artifacts\nmetrics\nsweeps\n")
     commit(root, "start")
     revision = run(root, "git", "rev-parse", "HEAD").strip()
-    return Sweep("s", root, revision, root / ".dvc/cache", (), 1, Shards(), "second:")
+    return Sweep(
+        "s", root, revision, root / ".dvc/cache", SweepRequest(objective="second:"), Shards()
+    )
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ from asterism.sweep import app, launch, point, resources, workspace
 from asterism.sweep.executors import Shards
 from asterism.sweep.launch import hydra_settings, is_adaptive
 from asterism.sweep.plan import check_targets, unknown_stage
+from asterism.sweep.point import PointOutcome
 from asterism.sweep.points import (
     Point,
     check_name,
@@ -38,14 +40,14 @@ from asterism.sweep.table import (
     write_outcome,
     write_overview,
 )
-from asterism.sweep.worker import Sweep
+from asterism.sweep.worker import Sweep, SweepRequest
 from thinning import every
 
 CONF = ROOT / "conf"
 
 
 def make_sweep(folder, name="s"):
-    return point.Sweep(name, folder, "HEAD", folder / "cache", (), 1, Shards())
+    return point.Sweep(name, folder, "HEAD", folder / "cache", SweepRequest(), Shards())
 
 
 @pytest.mark.parametrize("name", ["a", "v1.0", "lstm_2-b", "sweep-3fa2b1c"])
@@ -199,8 +201,8 @@ def test_a_point_that_cannot_be_made_leaves_its_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(workspace, "create_workspace", full)
     assert point.run_point(sweep, Point(0, (), "seed: 0")) is None
     (record,) = app.read_records(sweep, [])
-    assert record["status"] == "failed"
-    assert "No space left on device" in record["message"]
+    assert record.status == "failed"
+    assert "No space left on device" in record.message
 
 
 def test_jobs_of_another_checkout_have_another_name(tmp_path):
@@ -239,23 +241,13 @@ def test_files_that_the_points_would_lack_are_rejected(tmp_path):
 
 def record(number, *overrides, status="finished", **metrics):
     """What a point leaves."""
-    return {
-        "number": number,
-        "overrides": list(overrides),
-        "status": status,
-        "exit_code": 0,
-        "experiment": "",
-        "ran": [],
-        "total_seconds": 1.0,
-        "metrics": metrics,
-        "report": "",
-        "message": "",
-        "log_tail": "",
-    }
+    return PointOutcome(
+        status, number=number, overrides=overrides, total_seconds=1.0, metrics=metrics
+    )
 
 
 def test_a_parameter_that_is_called_as_a_column_has_its_plus():
-    table = make_table([record(0, "+experiment=mine", "seed=1") | {"experiment": "s-1"}])
+    table = make_table([replace(record(0, "+experiment=mine", "seed=1"), experiment="s-1")])
     assert table.row(0, named=True)["+experiment"] == "mine"
     assert table.row(0, named=True)["experiment"] == "s-1"
     assert parameter_columns(table) == ["+experiment", "seed"]
@@ -282,8 +274,8 @@ def test_the_page_shows_some_metrics_of_each_point_and_the_range_of_all(tmp_path
 
 
 def test_the_page_counts_the_points_that_finished(tmp_path):
-    failed = {"status": "failed", "exit_code": 3, "message": "bad luck"}
-    records = [record(n, f"seed={n}", m=n) for n in range(3)] + [record(3, "seed=3") | failed]
+    failed = replace(record(3, "seed=3", status="failed"), exit_code=3, message="bad luck")
+    records = [*(record(n, f"seed={n}", m=n) for n in range(3)), failed]
     write_outcome(tmp_path, records, "s")
     page = re.sub(r"<[^>]+>|\s+", " ", (tmp_path / "index.html").read_text())
     assert re.search(r"\b4 +points\b", page) and re.search(r"\b3 +finished\b", page)
@@ -337,7 +329,7 @@ def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewh
 
 
 def test_an_objective_is_rejected_where_nothing_goes_by_it(tmp_path):
-    request = app.SweepRequest(overrides=["seed=1"], name="s", objective="fuzz-state:crashes")
+    request = SweepRequest(overrides=["seed=1"], name="s", objective="fuzz-state:crashes")
     (tmp_path / "conf").symlink_to(CONF)
     with pytest.raises(UserError, match="all of them"):
         app.prepare_sweep(tmp_path, request)
@@ -404,7 +396,7 @@ def test_every_stage_of_the_pipeline_has_a_kind_and_no_other():
 
 
 def test_points_are_grouped_by_what_they_ask_for(tmp_path, monkeypatch):
-    sweep = Sweep("s", tmp_path, "HEAD", tmp_path, (), 1, Shards())
+    sweep = Sweep("s", tmp_path, "HEAD", tmp_path, SweepRequest(), Shards())
     points = [Point(number, (), "") for number in range(4)]
     runs = [["fuzz@state"], [], ["fuzz@k_step", "report"], ["report"]]
     monkeypatch.setattr(launch, "plan_points", lambda *_: [{"runs": names} for names in runs])

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,13 +36,14 @@ from asterism.sweep.pipeline import (
 from asterism.sweep.plan import read_plan
 from asterism.sweep.point import REPORT, VETTED
 from asterism.sweep.points import Point
-from asterism.sweep.worker import RESULT, PointResult, Sweep
+from asterism.sweep.worker import RESULT, PointResult, Sweep, SweepRequest
 from marked import wait_until
 
 
 @pytest.fixture
 def sweep(tmp_path):
-    return Sweep("s", tmp_path / "p", "HEAD", tmp_path / "cache", ("a",), 2, Shards(3), "m:x")
+    request = SweepRequest(targets=("a",), jobs=2, objective="m:x")
+    return Sweep("s", tmp_path / "p", "HEAD", tmp_path / "cache", request, Shards(3))
 
 
 def script(path, text):
@@ -188,7 +190,7 @@ class TestRecords:
         assert (sweep.point_folder(3) / "record.json").exists()
 
     def test_its_workspace_goes_and_nobody_else_uses_it_meanwhile(self, sweep, monkeypatch):
-        sweep = Sweep(**vars(sweep) | {"name": "v1.0"})  # locks keep what follows the dot
+        sweep = replace(sweep, name="v1.0")  # locks keep what follows the dot
         one = Point(3, (), "seed: 1")
         here = sweep.workspace(one)
 

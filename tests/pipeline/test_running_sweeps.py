@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from dataclasses import replace
 from multiprocessing.pool import ThreadPool
 from types import SimpleNamespace
 
@@ -15,13 +16,13 @@ from asterism.cli import commands
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import hold_lock, is_lock_held
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.multirun import HydraJob
+from asterism.dvc_hydra.composition import HydraJob
 from asterism.sweep import app, launch
 from asterism.sweep.executors import Shards
 from asterism.sweep.launch import make_shards
 from asterism.sweep.point import read_metrics, write_points
 from asterism.sweep.points import Point, enumerate_points, split_overrides, sweep_name
-from asterism.sweep.worker import Sweep
+from asterism.sweep.worker import Sweep, SweepRequest
 
 CONF = ROOT / "conf"
 BASIC, SLURM = {"_target_": "x.BasicLauncher"}, {"_target_": "x.SlurmLauncher"}
@@ -64,7 +65,12 @@ def composed(monkeypatch):
 def sweep(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf").symlink_to(CONF)
-    return Sweep("s", tmp_path, "HEAD", tmp_path / "cache", (), 1, Shards())
+    return Sweep("s", tmp_path, "HEAD", tmp_path / "cache", SweepRequest(), Shards())
+
+
+def asking(sweep, *overrides, objective=""):
+    """The sweep of another request."""
+    return replace(sweep, request=SweepRequest(overrides=overrides, objective=objective))
 
 
 def points_of(*seeds):
@@ -122,24 +128,23 @@ class TestCheckingAndPlanning:
 
     def test_a_sweep_is_what_the_request_says_at_the_commit_that_is_there(self, project):
         overrides = ("abstraction.k=3,4", "hydra/launcher=joblib")
-        request = app.SweepRequest(overrides=overrides, targets=("left",), jobs=2, shards=3)
+        request = SweepRequest(overrides=overrides, targets=("left",), jobs=2, shards=3)
         sweep, points, launcher = app.prepare_sweep(project, request)
         assert sweep == Sweep(
             name=sweep_name(overrides, ["left"]),
             project=project,
             revision=run(project, "git", "rev-parse", "HEAD").strip(),
             cache=project / ".dvc/cache",
-            targets=("left",),
-            jobs=2,
+            request=request,
             shards=Shards(3),
             tied=True,
         )
         assert [point.overrides for point in points] == [("abstraction.k=3",), ("abstraction.k=4",)]
         assert launcher["_target_"].endswith("JoblibLauncher")
         with pytest.raises(UserError, match="'nope'"):
-            app.prepare_sweep(project, app.SweepRequest(overrides=overrides, targets=("nope",)))
+            app.prepare_sweep(project, SweepRequest(overrides=overrides, targets=("nope",)))
         with pytest.raises(UserError, match="--name"):
-            app.prepare_sweep(project, app.SweepRequest(overrides=overrides, name="a b"))
+            app.prepare_sweep(project, SweepRequest(overrides=overrides, name="a b"))
 
 
 def test_points_are_all_combinations_in_the_order_of_hydra(composed):
@@ -199,7 +204,7 @@ class TestShards:
 class TestLaunching:
     """Points on their way through Hydra."""
 
-    def asked(self, monkeypatch, sweep, groups, overrides, lost=lambda _: ""):
+    def asked(self, monkeypatch, sweep, groups, lost=lambda _: ""):
         """What Hydra is asked by each multirun, and why points were lost."""
         asked = []
 
@@ -208,13 +213,13 @@ class TestLaunching:
             return lost(arguments)
 
         monkeypatch.setattr(launch, "multirun", multirun)
-        return asked, launch.launch_points(sweep, groups, overrides)
+        return asked, launch.launch_points(sweep, groups)
 
     def test_points_are_run_by_their_numbers(self, sweep, monkeypatch):
-        points, ran = points_of(5, 6, 7), []
+        points, ran, sweep = points_of(5, 6, 7), [], asking(sweep, "seed=5,6,7")
         write_points(sweep, points)
         monkeypatch.setattr(launch, "run_point", lambda *given: ran.append(given) or 0.5)
-        asked, lost = self.asked(monkeypatch, sweep, [launch.Group((0, 2))], ["seed=5,6,7"])
+        asked, lost = self.asked(monkeypatch, sweep, [launch.Group((0, 2))])
         ((_, _, arguments, task),) = asked
         assert (arguments[-1], lost) == ("+point=0,2", "")
         assert [task(HydraJob(n, ("+point=2",), "", n)) for n in (0, 2)] == [0.5, 0.5]
@@ -222,8 +227,8 @@ class TestLaunching:
 
     def test_a_group_asks_for_what_it_needs_under_the_sweeps_name(self, sweep, monkeypatch):
         group = launch.Group((1, 3), (("mem_gb", 4), ("timeout_min", 20)))
-        overrides = ["k=1,2", "hydra/launcher=slurm"]
-        asked, _ = self.asked(monkeypatch, sweep, [group], overrides)
+        sweep = asking(sweep, "k=1,2", "hydra/launcher=slurm")
+        asked, _ = self.asked(monkeypatch, sweep, [group])
         ((conf, tree, arguments, _),) = asked
         assert (conf, tree != "config") == (sweep.project / "conf", True)
         assert f"hydra.job.name={launch.job_name(sweep)}" in arguments
@@ -237,8 +242,8 @@ class TestLaunching:
         assert "k=1,2" not in arguments
 
     def test_an_adaptive_sweeper_makes_its_points_itself(self, sweep, monkeypatch):
-        adaptive = Sweep(**vars(sweep) | {"objective": "m:x"})
-        asked, _ = self.asked(monkeypatch, adaptive, [launch.Group(())], ["k=range(1,9)"])
+        adaptive = asking(sweep, "k=range(1,9)", objective="m:x")
+        asked, _ = self.asked(monkeypatch, adaptive, [launch.Group(())])
         ((_, tree, arguments, task),) = asked
         assert tree == "config" and arguments[-1] == "k=range(1,9)"
         assert {"hydra.sweeper.max_failure_rate=1.0", "hydra.sweeper.sampler.seed=0"} <= {
@@ -262,9 +267,8 @@ class TestLaunching:
         reasons |= {"+point=4": "no node"}
         asked, lost = self.asked(
             monkeypatch,
-            sweep,
+            asking(sweep, "hydra/launcher=slurm"),
             [launch.Group((number,)) for number in range(5)],
-            ["hydra/launcher=slurm"],
             lambda arguments: reasons[arguments[-1]],
         )
         assert sorted(arguments[-1] for _, _, arguments, _ in asked) == sorted(reasons)
@@ -278,7 +282,7 @@ class TestRunning:
     def run(self, monkeypatch, sweep, points, launched, launcher=BASIC):
         monkeypatch.setattr(app, "launch_points", lambda *given: launched(*given) or "")
         monkeypatch.setattr(app, "group_points", lambda *_: [launch.Group((0,))])
-        return app.run_sweep(sweep, points, ["seed=1"], launcher)
+        return app.run_sweep(sweep, points, launcher)
 
     @pytest.mark.parametrize(("status", "code"), [("finished", 0), ("failed", 1)])
     def test_its_status_says_whether_every_point_finished(self, sweep, monkeypatch, status, code):
@@ -295,7 +299,7 @@ class TestRunning:
             leave(sweep, points[1], status)
 
         assert self.run(monkeypatch, sweep, points, launched) == code
-        assert seen == [(sweep, [launch.Group((0,))], ["seed=1"])]
+        assert seen == [(sweep, [launch.Group((0,))])]
         assert not is_lock_held(sweep.lock)
         lines = (sweep.folder / "table.csv").read_text().splitlines()
         assert [line.split(",")[3] for line in lines] == ["status", "finished", status]
@@ -315,7 +319,7 @@ class TestRunning:
         monkeypatch.setattr(app, "launch_points", lambda *_: "")
         before = sorted(elsewhere.rglob("*"))
         with pytest.raises(UserError, match=f"{link} is a symbolic link"):
-            app.run_sweep(sweep, points_of(1), [], BASIC)
+            app.run_sweep(sweep, points_of(1), BASIC)
         assert sorted(elsewhere.rglob("*")) == before
         assert {p.read_text() for p in before if p.is_file()} == {"of the user"}
 
@@ -325,7 +329,7 @@ class TestRunning:
 
     @pytest.mark.parametrize("tied", [True, False])
     def test_points_of_a_killed_sweep_end_first(self, sweep, monkeypatch, tied):
-        sweep = Sweep(**vars(sweep) | {"tied": tied})
+        sweep = replace(sweep, tied=tied)
         sweep.point_folder(4).mkdir(parents=True)
         sweep.stop.touch()
         how = "it ends in a moment" if tied else f"`scancel --name={launch.job_name(sweep)}`"
@@ -349,7 +353,7 @@ class TestRunning:
         with capture_logs() as told:
             assert self.run(monkeypatch, sweep, points, launched) == 1
         assert [(line["sweep"], line["reason"]) for line in told] == [("s", "killed by someone")]
-        assert [r["status"] for r in app.read_records(sweep, points)] == ["finished", "lost"]
+        assert [r.status for r in app.read_records(sweep, points)] == ["finished", "lost"]
 
     @pytest.mark.parametrize("launcher", [BASIC, SLURM])
     def test_an_interrupt_stops_all_points(self, sweep, monkeypatch, launcher):
@@ -404,12 +408,12 @@ class TestTelling:
         monkeypatch.setattr(app, "prepare_sweep", lambda *given: asked.append(given) or made)
         monkeypatch.setattr(app, "run_sweep", lambda *given: asked.append(given) or status)
         made = (sweep, points, BASIC)
-        request = app.SweepRequest(overrides=["fuzz.selection=random", "seed=1,2"], name="s")
+        request = SweepRequest(overrides=["fuzz.selection=random", "seed=1,2"], name="s")
         assert app.sweep_command(request, dry, said.append) == status
         spelled = ["fuzz/selection=random", "seed=1,2"]  # as Hydra spells a choice
         assert asked[0][0] == sweep.project and asked[0][1].overrides == spelled
         if not dry:
-            assert asked[1] == (sweep, points, spelled, BASIC)
+            assert asked[1] == (sweep, points, BASIC)
         return said
 
     def test_every_point_and_where_the_table_is(self, sweep, monkeypatch):
@@ -447,7 +451,7 @@ class TestTelling:
         assert "None" not in " ".join(said)
 
     def test_a_sweep_by_a_metric_has_no_number_of_points(self, sweep, monkeypatch):
-        adaptive = Sweep(**vars(sweep) | {"objective": "m:x"})
+        adaptive = asking(sweep, objective="m:x")
         leave(adaptive, points_of(1)[0])
         said = self.said(monkeypatch, adaptive, [])
         assert said[:2] == [
@@ -463,16 +467,16 @@ def test_a_record_shows_the_end_of_the_log_and_the_points_page(sweep):
     leave(sweep, point)
     folder = sweep.point_folder(0)
     (record,) = app.read_records(sweep, [point])
-    assert (record["log_tail"], record["report"]) == ("", "")
+    assert (record.log_tail, record.report) == ("", "")
     (folder / "index.html").touch()
     (folder / "log.txt").write_bytes(b"a \xff b")
     (record,) = app.read_records(sweep, [point])
-    assert record["log_tail"] == "a � b"
-    assert record["report"] == "points/0000/index.html"
-    assert record["metrics"] == {"m:x": 0}
+    assert record.log_tail == "a � b"
+    assert record.report == "points/0000/index.html"
+    assert record.metrics == {"m:x": 0}
     (folder / "log.txt").write_bytes(b"x" * 100_000 + b"\n" + b"y" * 99_000)
     (record,) = app.read_records(sweep, [point])
-    assert record["log_tail"] == "x" * 999 + "\n" + "y" * 99_000
+    assert record.log_tail == "x" * 999 + "\n" + "y" * 99_000
 
 
 def test_metrics_are_all_numbers_of_all_files_by_their_keys(tmp_path):

@@ -18,7 +18,7 @@ from asterism.core.running.stage import load_script
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.universe.tensors import Tensor
-from asterism.sweep.elsewhere import Store
+from asterism.sweep.shared_store import Store
 from memo.small_graphs import branching, convolutional, layer, recurrent
 from models.model_files import CLASSES, images, keras_model, write
 

@@ -11,13 +11,13 @@ import numpy as np
 from asterism.asking.looking import describe_model, look_at, model_facts
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.compression.compressor import compress
+from asterism.compression.methods import compress
 from asterism.compression.params import CompressionParams
 from asterism.data import Dataset
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
-from asterism.deepimportance.results import save_fitted
+from asterism.deepimportance.measurement import save_fitted
 from asterism.differential.reducing.reduce import reduce_model, renumber_nodes
 from asterism.differential.reducing.reduction import _opened
 from asterism.differential.subjects.onnx_file import read_subject
@@ -25,13 +25,13 @@ from asterism.localisation.conversion import as_onnx, convert
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.memo.graphs.keras_build import build_model
-from asterism.models.keras_models.first_reading import _read_whole
+from asterism.models.formats import open_runtime
+from asterism.models.formats.keras import KerasRuntime
 from asterism.models.keras_models.layers import up_to_logits
+from asterism.models.keras_models.limits import _read_whole
 from asterism.models.keras_models.reading import load_keras, save_keras
-from asterism.models.parameters.params import ClassifierFile
+from asterism.models.params import ClassifierFile
 from asterism.models.recurrent.keras_engine import KerasEngine, find_layer
-from asterism.models.runtimes.formats.keras import KerasRuntime
-from asterism.models.runtimes.runtime import open_runtime
 from asterism.models.signatures.reading import read_signature
 from asterism.models.training.image_classifier import obtain_classifier
 from readers.of_models import (

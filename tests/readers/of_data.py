@@ -22,8 +22,8 @@ from asterism.core.files.artifacts import (
 )
 from asterism.data import DataParams, load
 from asterism.data.driving import AngleParams, DrivingParams, load_driving
-from asterism.data.given.kind import Shaping
-from asterism.data.given.reading import read_inputs
+from asterism.data.given import read_inputs
+from asterism.data.kinds import Shaping
 from readers.examples import Places
 
 

@@ -13,8 +13,8 @@ import onnx
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, naming
-from asterism.models.classifiers.classifier import FileClassifier, IsolatedClassifier, trial_images
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.classifier import FileClassifier, IsolatedClassifier, trial_images
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.recurrent import open_rnn
 from readers import onnx_models

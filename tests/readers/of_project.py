@@ -16,20 +16,21 @@ from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record, write_record
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.state import Run, clean_run, remove_unneeded_state, saved_runs
+from asterism.core.resuming.state import Run
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
-from asterism.deepstellar.campaigns.population import Population
+from asterism.deepstellar.fuzzing.population import Population
 from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.cache_files import fault_in_list
 from asterism.dvc_hydra.lockfile import dump_as_dvc, read_locked_stage, stage_names
+from asterism.dvc_hydra.saved_state import clean_run, remove_unneeded_state, saved_runs
 from asterism.report.base.pictures import svg_file
 from asterism.sweep.app import read_records
 from asterism.sweep.executors import Shards
 from asterism.sweep.point import read_point
 from asterism.sweep.resources import read_table
 from asterism.sweep.table import write_outcome, write_overview
-from asterism.sweep.worker import RESULT, SWEEP, Sweep, read_result
+from asterism.sweep.worker import RESULT, SWEEP, Sweep, SweepRequest, read_result
 from places import ROOT
 from readers.examples import Places
 from readers.of_results import population
@@ -94,7 +95,7 @@ def lock_files(place: Places) -> None:
 
 
 def read_sweep(path: Path) -> object:
-    sweep = Sweep("one", path, "HEAD", path / "cache", (), 1, Shards())
+    sweep = Sweep("one", path, "HEAD", path / "cache", SweepRequest(), Shards())
     point = read_point(sweep, 0)
     table = write_outcome(sweep.folder, read_records(sweep, [point]), sweep.name)
     write_overview(sweep.folder.parent)
@@ -130,8 +131,8 @@ def read_orders(path: Path) -> object:
 
 
 def orders_files(place: Places) -> None:
-    root = Path("/project")
-    sweep = Sweep("one", root, "HEAD", root / ".dvc/cache", ("fuzz",), 2, Shards())
+    root, request = Path("/project"), SweepRequest(targets=("fuzz",), jobs=2)
+    sweep = Sweep("one", root, "HEAD", root / ".dvc/cache", request, Shards())
     write_record(place(0) / SWEEP, sweep)
     (place(0) / RESULT).write_text(json.dumps(_OUTCOME | {"ran": []}))
 

@@ -10,24 +10,23 @@ import numpy as np
 
 from asterism.attacks.augmentation import AugmentationSet
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
-from asterism.deepstellar.campaigns.population import (
-    FailingMutants,
+from asterism.deepstellar.fuzzing.population import (
+    Crashes,
     FirstVisits,
     GrowingTable,
     Population,
     SeedQueue,
 )
-from asterism.deepstellar.campaigns.results import Corpus, save_population
-from asterism.deepstellar.campaigns.seeds import SeedInputs
+from asterism.deepstellar.fuzzing.results import Corpus, save_population
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.trigger import load_seeds
-from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.engine.record import Record
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import Finding, read_findings
-from asterism.differential.report import known_issues
+from asterism.differential.report import writing
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.generate import Island
 from asterism.memo.graphs.coverage import elements_of
@@ -81,7 +80,7 @@ def findings_files(place: Places) -> None:
 
 
 def read_known(path: Path) -> object:
-    return known_issues.read_known_issues(str(path))
+    return writing.read_known_issues(str(path))
 
 
 def known_files(place: Places) -> None:
@@ -141,7 +140,7 @@ def population() -> Population:
     crashes = {"images": images[::-1].copy(), "predicted": counted % 3}
     return Population(
         SeedQueue(GrowingTable(queue | descent)),
-        FailingMutants(GrowingTable(crashes | descent)),
+        Crashes(GrowingTable(crashes | descent)),
         FirstVisits({"basic_state": counted - 1}),
         9,
     )

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
-from asterism.models.isolation import isolated_model
-from asterism.models.keras_models import first_reading
+from asterism.models import isolated_model
+from asterism.models.keras_models import limits
 from hostile_text import MARK
 from places import ROOT
 from readers.table import PLANTED, READERS
@@ -47,7 +47,7 @@ def main(home: Path, cpu_s: float, wall_s: float) -> None:
     faulthandler.register(signal.SIGPROF, chain=True)  # says where the reader is, and ends it
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # Less than what is taken for a hanging reader.
-    first_reading.PATIENCE_S = isolated_model.PATIENCE_S = 4.0
+    limits.PATIENCE_S = isolated_model.PATIENCE_S = 4.0
     guard = Guard(home)
     sys.dont_write_bytecode = True  # what is written is a violation
     for line in requests:

@@ -1,6 +1,7 @@
 """What is rejected before a library reads it, and a model that takes memory only when it runs."""
 
 import os
+from importlib import import_module
 from pathlib import Path
 
 import h5py
@@ -13,7 +14,7 @@ from asterism.core.files.hashes import digest_of
 from asterism.core.files.limits import read_within, require_size
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.regular_files import open_regular
-from asterism.models.classifiers.classifier import IsolatedClassifier
+from asterism.models.classifier import IsolatedClassifier
 from asterism.models.keras_models.limits import require_plain
 from asterism.models.keras_models.reading import load_keras
 from models.model_files import keras_model
@@ -51,9 +52,11 @@ def test_a_link_that_no_library_here_made_is_rejected(tmp_path):
 
 def test_a_file_of_which_hdf5_dies_is_one_line(tmp_path, monkeypatch):
     keras_model().save(tmp_path / "m.h5")
-    monkeypatch.setattr(
-        "asterism.models.keras_models.first_reading.run_alone", lambda *_, **__: -11
-    )
+    (tmp_path / "dying.py").write_text("import os\ndef serve(path): os.kill(os.getpid(), 11)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    limits = "asterism.models.keras_models.limits"
+    monkeypatch.setattr(f"{limits}.serve_nothing", import_module("dying").serve)
     with pytest.raises(UserError, match=r"m\.h5 .*SIGSEGV"):
         load_keras(tmp_path / "m.h5")
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.models.isolation import isolated_model
+from asterism.models import isolated_model
 from hostile_text import MARK, TEXTS, environment_of_children, noted_by_children, watched
 from models.small_litert import lite_streaming, lite_variable
 from readers import consumers, formats, onnx_models
@@ -185,7 +185,8 @@ def test_no_text_of_a_file_that_is_read_becomes_source(use, kind, whole, tmp_pat
 @pytest.mark.parametrize(("use", "kind"), rows(".keras", ".h5", ".tflite"))
 def test_no_text_that_most_readers_reject_becomes_source(use, kind, whole, tmp_path, monkeypatch):
     # HDF5's own process is a consumer of its own above, and takes a second each time.
-    monkeypatch.setattr("asterism.models.keras_models.reading.require_end", lambda path: None)
+    reading = "asterism.models.keras_models.reading"
+    monkeypatch.setattr(f"{reading}.require_readable_hdf5", lambda path: None)
     many = [*alone(whole(kind), suffix_of(kind))][:: 8 if use in consumers.APART else 1]
     worked = run_on(use, kind, whole(kind), many, tmp_path, monkeypatch)
     reads_all = use in consumers.OF_CONFIGURATION and suffix_of(kind) != ".tflite"

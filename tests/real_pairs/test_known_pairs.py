@@ -23,7 +23,7 @@ from real_pairs.results import RESULTS, read_results
 from small_wheels import packaged, put_wheel
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given.kind import INPUT_KINDS
+from asterism.data.kinds import INPUT_KINDS
 from asterism.dflare.comparisons import comparison_options
 from places import ROOT
 from real_pairs import app, entry, wheels

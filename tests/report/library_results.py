@@ -2,9 +2,9 @@
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.differential.engine.branches import branch_table
-from asterism.differential.engine.outcomes import STATUSES
+from asterism.differential.engine.tasks import STATUSES
 from asterism.memo.generating.campaign import growth_table, universe_facts
-from asterism.memo.generating.strategy import STRATEGIES, run_campaign
+from asterism.memo.generating.strategies import STRATEGIES, run_campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import WeightEdit, sequential
 from asterism.memo.universe.tensors import Tensor

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import beta
 
 from asterism.report.base.section import Level, bound_share, listed, of_share, points, quoted
-from asterism.report.lanes.compressed import answer as compressed
-from asterism.report.lanes.importance import answer as importance
-from asterism.report.lanes.libraries import answer as libraries
-from asterism.report.lanes.stateful import answer as stateful
+from asterism.report.lanes import compressed_answer as compressed
+from asterism.report.lanes import importance_answer as importance
+from asterism.report.lanes import libraries_answer as libraries
+from asterism.report.lanes import stateful_answer as stateful
 from places import ROOT
 
 RECURRENT = stateful.RecurrentResults(

@@ -12,8 +12,8 @@ from asterism.core.files.artifacts import read_arrays, write_arrays, write_json,
 from asterism.core.messages.errors import UserError
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.report.base.pictures import png
-from asterism.report.lanes.compressed import section as module
-from asterism.report.lanes.compressed.section import compressed_section
+from asterism.report.lanes import compressed as module
+from asterism.report.lanes.compressed import compressed_section
 from report.page_parts import headline, plain, rows
 
 MINE, MADE = "own", "pruned"

@@ -6,8 +6,8 @@ import yaml
 
 from asterism.core.files.artifacts import read_json, write_arrays, write_json
 from asterism.report.base.pictures import png
-from asterism.report.lanes.importance import drawings
-from asterism.report.lanes.importance.section import importance_section
+from asterism.report.lanes import importance_drawings
+from asterism.report.lanes.importance import importance_section
 from places import ROOT
 from report.page_parts import headline, plain, rows
 
@@ -84,7 +84,7 @@ def workspace(tmp_path, leave):
 @pytest.fixture
 def figures(drawn):
     """What is drawn, by what it shows."""
-    return drawn(drawings)
+    return drawn(importance_drawings)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from asterism.core.files.artifacts import read_json, read_table, write_json, write_table
 from asterism.core.messages.errors import UserError
 from asterism.differential.oracle.unsupported import unsupported_table
-from asterism.report.lanes.libraries import section
-from asterism.report.lanes.libraries.section import libraries_section
+from asterism.report.lanes import libraries
+from asterism.report.lanes.libraries import libraries_section
 from report.library_results import SCRIPT, write_library_results
 from report.page_parts import unfolded
 
@@ -55,14 +55,14 @@ def test_strategies_stand_in_the_pages_order_with_a_new_one_last(copied, drawn):
     rows = read_table(path)
     new = rows.filter(pl.col("strategy") == "memo").with_columns(strategy=pl.lit("a_new_one"))
     write_table(path, pl.concat([rows, new]))
-    figures = drawn(section)
+    figures = drawn(libraries)
     libraries_section(copied)
     growth = [shown for name, shown in figures.items() if name.startswith("growth")]
     assert len(growth) == 3
     for shown in growth:
         (axes,) = shown.figure.axes
         assert [line.get_label() for line in axes.lines] == [
-            *(section.STRATEGIES[name] for name in ("memo", "memo_r", "cradle")),
+            *(libraries.STRATEGIES[name] for name in ("memo", "memo_r", "cradle")),
             "a_new_one",
         ]
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 import asterism
 from asterism.core.messages.errors import UserError
-from asterism.report.base import page
+from asterism.report import lanes
 from asterism.report.base.pictures import png
 from asterism.report.base.section import KeyFigure, ReportSection
 
@@ -18,11 +18,11 @@ FOLDERS = sorted(folder.parent.relative_to(ASTERISM) for folder in ASTERISM.rglo
 
 
 def test_every_registered_section_leaves_itself_out_without_results(tmp_path):
-    assert page.SECTIONS.names() == ["compressed", "importance", "libraries", "stateful"]
-    for name in page.SECTIONS:
-        assert page.SECTIONS[name](tmp_path) is None
+    assert lanes.SECTIONS.names() == ["compressed", "importance", "libraries", "stateful"]
+    for name in lanes.SECTIONS:
+        assert lanes.SECTIONS[name](tmp_path) is None
     with pytest.raises(UserError, match="dvc repro"):
-        page.write_page(tmp_path, tmp_path / "index.html")
+        lanes.write_page(tmp_path, tmp_path / "index.html")
 
 
 def test_sections_stand_in_their_order_and_the_page_asks_for_nothing(tmp_path, monkeypatch):
@@ -32,8 +32,8 @@ def test_sections_stand_in_their_order_and_the_page_asks_for_nothing(tmp_path, m
         return ReportSection(name, f"Title {name}", "Why?", (figure,), body, order)
 
     made = {"a": lambda _: section("a", 2), "b": lambda _: section("b", 1), "c": lambda _: None}
-    monkeypatch.setattr(page, "SECTIONS", made)
-    page.write_page(tmp_path, tmp_path / "index.html")
+    monkeypatch.setattr(lanes, "SECTIONS", made)
+    lanes.write_page(tmp_path, tmp_path / "index.html")
     text = (tmp_path / "index.html").read_text()
     assert text.index("body of b") < text.index("body of a")
     assert "a &lt;label&gt;" in text

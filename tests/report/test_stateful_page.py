@@ -5,17 +5,17 @@ import polars as pl
 import pytest
 
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
-from asterism.deepstellar.campaigns.results import Corpus
-from asterism.deepstellar.campaigns.seeds import SeedInputs
+from asterism.deepstellar.fuzzing.results import Corpus
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.report.base.pictures import png
-from asterism.report.lanes.stateful import campaigns as campaign_summaries
-from asterism.report.lanes.stateful import section as module
-from asterism.report.lanes.stateful.campaigns import (
+from asterism.report.lanes import stateful as module
+from asterism.report.lanes import stateful_campaigns as campaign_summaries
+from asterism.report.lanes.stateful import conclude_on_guidance, stateful_section
+from asterism.report.lanes.stateful_campaigns import (
     CampaignSummary,
     crash_galleries,
     guide_position,
 )
-from asterism.report.lanes.stateful.section import conclude_on_guidance, stateful_section
 from report.page_parts import headline, plain, rows
 
 CRITERIA = ("basic_state", "weighted_state", "n_step_state_boundary", "basic_transition")

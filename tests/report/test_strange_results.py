@@ -13,11 +13,12 @@ import pytest
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.drawing.svg import svg_text, write_svg
 from asterism.core.messages.errors import UserError
+from asterism.core.svg import svg_text, write_svg
 from asterism.report.base.document import write_document
 from asterism.report.base.pictures import svg, svg_file
 from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.sweep.point import PointOutcome
 from asterism.sweep.table import write_outcome, write_overview
 from places import ROOT
 from report.browser import CHROMIUM, browse
@@ -135,17 +136,18 @@ class TestInABrowser:
 
 def records(text):
     """Two points of a sweep, one failed, with a text wherever there is one."""
-    facts = {"experiment": text, "ran": [], "total_seconds": 1, "log_tail": text, "message": text}
     return [
-        {
-            **facts,
-            "number": number,
-            "overrides": [f"a.k={number}", f"b.name={text}", f"c.name={text}{number}"],
-            "status": "finished" if number else "failed",
-            "exit_code": 0,
-            "report": f'javascript:{MARK}//"' if number else None,
-            "metrics": {"f.json:m": number, f"f.json:{text}": number},
-        }
+        PointOutcome(
+            number=number,
+            overrides=[f"a.k={number}", f"b.name={text}", f"c.name={text}{number}"],
+            experiment=text,
+            status="finished" if number else "failed",
+            message=text,
+            report=f'javascript:{MARK}//"' if number else "",
+            total_seconds=1,
+            log_tail=text,
+            metrics={"f.json:m": number, f"f.json:{text}": number},
+        )
         for number in range(3)
     ]
 

@@ -15,9 +15,10 @@ from asterism.core.running.stage import load_script
 from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import BackendComparison
 from asterism.differential.comparing.running import write_comparison_page
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
-from asterism.report.base.page import write_page
+from asterism.report.lanes import write_page
+from asterism.sweep.point import PointOutcome
 from asterism.sweep.table import write_outcome, write_overview
 from places import ROOT
 from report.library_results import write_library_results
@@ -105,19 +106,19 @@ def write_sweeps(folder):
     """The page of a sweep with a point that failed, and that of all sweeps."""
     values = np.random.default_rng(0).random((6, 30))
     records = [
-        {
-            "number": number,
-            "overrides": ["data=digits", f"abstraction.k={number // 2 + 1}", f"seed={number % 2}"],
-            "status": "finished" if number else "failed",
-            "exit_code": int(not number),
-            "experiment": f"point-{number}",
-            "report": f"points/{number:04d}/index.html" if number else None,
-            "ran": ["build_dtmc"],
-            "total_seconds": 12.5,
-            "log_tail": "error: build_dtmc: something is wrong\n" + 30 * "a long line of the log ",
-            "message": "build_dtmc failed",
-            "metrics": {f"build_dtmc.json:some.metric_{m}": v for m, v in enumerate(row.tolist())},
-        }
+        PointOutcome(
+            number=number,
+            overrides=["data=digits", f"abstraction.k={number // 2 + 1}", f"seed={number % 2}"],
+            status="finished" if number else "failed",
+            exit_code=int(not number),
+            experiment=f"point-{number}",
+            report=f"points/{number:04d}/index.html" if number else "",
+            ran=["build_dtmc"],
+            total_seconds=12.5,
+            log_tail="error: build_dtmc: something is wrong\n" + 30 * "a long line of the log ",
+            message="build_dtmc failed",
+            metrics={f"build_dtmc.json:some.metric_{m}": v for m, v in enumerate(row.tolist())},
+        )
         for number, row in enumerate(values)
     ]
     write_outcome(folder / "k", records, "k")

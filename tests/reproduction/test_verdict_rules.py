@@ -8,7 +8,7 @@ from recorded_runs import recorded_point, recorded_run
 
 from asterism.core.parameters.construction import configure
 from asterism.reproduction.claims import read_claims
-from asterism.reproduction.quantities import Quantity, estimate
+from asterism.reproduction.records import Quantity, estimate
 from asterism.reproduction.rules import RULES, Outcome, four_digits
 from places import ROOT
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
-from asterism.sound import SOUND_MUTATORS, build_sound_mutators
-from asterism.sound.mutator import wave_power
+from asterism.core.random_streams import stream
+from asterism.sound import SOUND_MUTATORS, build_sound_mutators, wave_power
 from asterism.sound.timing import _read_at, stretch_waves
 
 RATE = 16_000

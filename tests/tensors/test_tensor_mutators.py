@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.tensors import TENSOR_MUTATORS, FeatureRange, build_tensor_mutators
 
 SHAPE = (6, 4, 3)

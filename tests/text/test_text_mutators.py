@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
-from asterism.text import TEXT_MUTATORS, Alphabet, build_text_mutators
+from asterism.core.random_streams import stream
+from asterism.text import TEXT_MUTATORS, Alphabet, build_text_mutators, has_room
 from asterism.text.edits import LOOK_ALIKES
-from asterism.text.mutator import has_room
 
 PADDING, PROTECTED, SIZE, WIDTH = 0, (1, 2), 12, 9
 ALPHABET = Alphabet(SIZE, PADDING, PROTECTED)

@@ -8,9 +8,8 @@ from onnx.reference import ReferenceEvaluator
 
 from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing.cases import UpgradePair
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
-from asterism.models.onnx_graphs.wider_floats import in_float64
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
+from asterism.models.onnx_graphs import in_float64
 
 PAIR = UpgradePair("onnxruntime@0.1:file", "onnxruntime:file")
 #: The reference's run with inputs and weights that are off by float32's rounding.

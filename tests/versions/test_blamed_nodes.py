@@ -13,7 +13,7 @@ from asterism.differential.comparing.blaming import Blame, ModelPart
 from asterism.differential.comparing.cases import UNCHANGED, change_of
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.subjects.onnx_file import subject_of
-from asterism.models.onnx_graphs.node_order import inputs_of
+from asterism.models.onnx_graphs import inputs_of
 from libraries.small_results import JUDGE
 
 X = np.array([[-2, -0.5, 0.25, 3], [1, 2, -3, 4]], np.float32)

@@ -18,8 +18,8 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing import blaming, commands, comparison, running
-from asterism.differential.comparing.naming import file_options_of
-from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.comparing.libraries import file_options_of
+from asterism.differential.engine.tasks import ExecutionOutcome
 from libraries.small_runs import python
 from places import ROOT
 

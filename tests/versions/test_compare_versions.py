@@ -20,12 +20,12 @@ from asterism.differential.comparing import commands, running
 from asterism.differential.comparing.cases import UpgradePair
 from asterism.differential.comparing.commands import compare_versions, generated_models
 from asterism.differential.comparing.comparison import ComparisonRequest
-from asterism.differential.comparing.naming import (
+from asterism.differential.comparing.libraries import (
     ensure_environment,
     named_version,
     readers_of_version,
 )
-from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.subjects.onnx_file import subject_of
 
 

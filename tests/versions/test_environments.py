@@ -27,7 +27,7 @@ from asterism.differential.adapters.environments import (
     read_environment,
 )
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
-from asterism.differential.comparing import making
+from asterism.differential.comparing import libraries as making
 from libraries.small_runs import python
 from places import ROOT
 from real_environments import make_or_skip

@@ -16,8 +16,7 @@ from asterism.differential.comparing.judging import (
     run_subject,
     within_type,
 )
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import FAULTS
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.reference.runs import ReferenceRuns

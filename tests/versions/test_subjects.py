@@ -8,11 +8,11 @@ from onnx.reference import ReferenceEvaluator
 from small_files import chain, onnx_model, run_file
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.subjects.model_files import DISTRIBUTIONS
+from asterism.differential.subjects import DISTRIBUTIONS
 from asterism.differential.subjects.onnx_file import read_subject, subject_of
 from asterism.differential.subjects.operators import operator_subjects, read_operators
 from asterism.differential.subjects.reading import parse_shapes, read_inputs
-from asterism.models.onnx_graphs.wider_floats import in_float64
+from asterism.models.onnx_graphs import in_float64
 from tried_operators import tried_operators
 
 

@@ -12,7 +12,7 @@ from asterism.differential.comparing.cases import CHANGES, UpgradePair
 from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import BackendComparison
 from asterism.differential.comparing.running import write_comparison_page
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams
 from asterism.differential.subjects.onnx_file import subject_of
 
 FASTER = UpgradePair("onnxruntime@0.1:file_optimised", "onnxruntime:file_optimised")

@@ -12,11 +12,11 @@ from omegaconf import OmegaConf
 from asterism.config import compose
 from asterism.core.parameters.params import read_params, validate
 from asterism.core.running.stage import load_script
-from asterism.data.given.reading import GivenInputs
+from asterism.data.given import GivenInputs
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.pair import ModelPair
 from asterism.models.tensor_models.answers import OutputForm
-from asterism.vetting.opening import GivenPair, Vetted, open_vetted
+from asterism.vetting.opening import GivenPair, VettingSession, open_vetted
 from asterism.vetting.params import VetParams
 from places import ROOT
 
@@ -63,8 +63,8 @@ def vetted_rules(params, items, f, g, labels=None):
     """A vetted pair of rules."""
     pair = ModelPair(f, g)
     comparison = build_comparison(params.comparison, (f.classes,))
-    inputs = GivenInputs("tensors", items, labels, (), tuple(map(str, range(len(items)))), ())
-    return Vetted(
+    inputs = GivenInputs(items, labels, (), tuple(map(str, range(len(items)))), (), kind="tensors")
+    return VettingSession(
         params=params,
         given=GivenPair.by_files(params),
         inputs=inputs,

@@ -17,12 +17,11 @@ from asterism.core.files.records import record_as_json
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.models.tensor_models.answers import OutputForm
 from asterism.models.tensor_models.feeding import FeedingParams
-from asterism.models.tensor_models.isolated import IsolatedFileModel
+from asterism.models.tensor_models.subjects import IsolatedFileModel
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.certificate import VettedNumbers, certify
-from asterism.vetting.device import OnDevice
 from asterism.vetting.kept_answers import KeptAnswers
-from asterism.vetting.measurement import measure_opened
+from asterism.vetting.measurement import OnDevice, measure_opened
 from asterism.vetting.opening import GivenPair, open_vetted
 from asterism.vetting.searching import search_opened
 from places import ROOT

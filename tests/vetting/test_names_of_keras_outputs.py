@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.formats import open_runtime
 from asterism.models.signatures.keras import keras_signature
 from thinning import every
 

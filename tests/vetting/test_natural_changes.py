@@ -6,10 +6,10 @@ from small_vetting import Rule, vet_params, vetted_rules
 
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
+from asterism.core.statistics import share_of
 from asterism.tensors import TENSOR_MUTATORS
-from asterism.vetting import changes
-from asterism.vetting.changes import measure_flips, require_changes
-from asterism.vetting.statistics import share_of
+from asterism.vetting import measurement
+from asterism.vetting.measurement import measure_flips, require_changes
 
 STILL, HALF = {"noise": {"low": 0.0, "high": 0.0}}, {"scale": {"low": 0.5, "high": 0.5}}
 #: By so much the second model prefers its second label.
@@ -179,7 +179,7 @@ def test_parts_of_any_size_give_the_same_and_no_more_is_held(monkeypatch):
 
     whole, asked = measured()
     assert {len(items) for items in asked} == {len(agreed_of(ITEMS))}
-    monkeypatch.setattr(changes, "_AT_ONCE", 7 * (ITEMS[0].nbytes + 2 * 8))
+    monkeypatch.setattr(measurement, "_AT_ONCE", 7 * (ITEMS[0].nbytes + 2 * 8))
     parts, asked = measured()
     assert parts == whole and max(len(items) for items in asked) == 7
 

@@ -1,6 +1,7 @@
 """Opening a pair and measuring it: what is read, what both models are asked, what is left."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,17 @@ from asking.made_models import echo, rows_of
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
-from asterism.data.given.reading import GivenInputs
+from asterism.data.given import GivenInputs
 from asterism.dflare.pair import PairedOutputs
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.measurement import measure_opened
-from asterism.vetting.opening import Vetted, draw_inputs, open_beside, open_vetted, read_given
+from asterism.vetting.opening import (
+    VettingSession,
+    draw_inputs,
+    open_beside,
+    open_vetted,
+    read_given,
+)
 from models.onnx_networks import linear, masked, value
 from onnx_texts import write_onnx
 from places import ROOT
@@ -208,13 +215,13 @@ def test_inputs_agree_where_both_models_answer_them_alike(pair):
     f = np.array([[1, 2], [np.nan, 2], [1, 2], [1, -np.inf]], np.float32)
     g = np.array([[1, 2], [1, 2], [np.inf, 2], [1, 2]], np.float32)
     with open_vetted(pair(), 0) as vetted:
-        other = Vetted(**vars(vetted) | {"answers": PairedOutputs(f, g, {})})
+        other = VettingSession(**vars(vetted) | {"answers": PairedOutputs(f, g, {})})
     assert other.agreed.tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("limit", [None, 30, 40])
 def test_all_inputs_are_taken_where_no_fewer_are_wanted(limit):
-    given = GivenInputs("tensors", ITEMS, None, (), tuple("a" * 30), ())
+    given = GivenInputs(ITEMS, None, (), tuple("a" * 30), (), kind="tensors")
     assert draw_inputs(given, limit, 0) is given
 
 
@@ -253,7 +260,9 @@ def test_maps_in_two_layouts_are_compared_with_their_channels_moved(tmp_path, pe
 
 
 def test_drawn_inputs_keep_their_labels_and_names_and_a_larger_limit_adds_to_them():
-    given = GivenInputs("tensors", ITEMS, np.arange(30), ("b", "c"), tuple(range(30)), ("a note",))
+    given = GivenInputs(
+        ITEMS, np.arange(30), ("b", "c"), tuple(range(30)), ("a note",), kind="tensors"
+    )
     found = draw_inputs(given, 12, 0)
     rows = found.labels
     assert len(set(rows)) == 12 and found.names == tuple(rows.tolist())
@@ -263,9 +272,7 @@ def test_drawn_inputs_keep_their_labels_and_names_and_a_larger_limit_adds_to_the
     assert found.notes == ("a note", "12 of 30 inputs were drawn at random")
     assert (draw_inputs(given, 12, 0).labels == rows).all()
     assert (draw_inputs(given, 12, 1).labels != rows).any()
-    assert (
-        draw_inputs(GivenInputs("tensors", ITEMS, None, (), given.names, ()), 12, 0).labels is None
-    )
+    assert draw_inputs(replace(given, labels=None), 12, 0).labels is None
 
 
 def test_constants_belong_to_an_input_of_either_model(pair, tmp_path):

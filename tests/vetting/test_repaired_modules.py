@@ -14,9 +14,9 @@ from torch_programs import FEW, exported, saved, train
 
 from asterism.api.vetting import vet
 from asterism.core.files.hashes import digest_of
-from asterism.models.runtimes.formats.torch_export import open_program, save_program
-from asterism.models.runtimes.runtime import open_runtime
-from asterism.models.runtimes.torch_modules import ModuleRuntime
+from asterism.models.formats import open_runtime
+from asterism.models.formats.torch_export import open_program, save_program
+from asterism.models.torch_modules import ModuleRuntime
 from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
 from asterism.vetting.quantised_graphs import exchange_of
 

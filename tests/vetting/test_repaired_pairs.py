@@ -11,6 +11,7 @@ from small_vetting import Rule, by_runtime, digit_params, vetted_rules, with_fil
 from asterism.core.files.artifacts import read_table
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
+from asterism.core.statistics import share_of
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile
@@ -22,11 +23,9 @@ from asterism.vetting.agreement import Agreement
 from asterism.vetting.judging import judge_repair
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
-from asterism.vetting.repair_figures import JudgedRepair, RepairFigures
+from asterism.vetting.repair_figures import JudgedRepair, RepairFigures, Speed
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.searching import search_opened
-from asterism.vetting.speed import Speed
-from asterism.vetting.statistics import share_of
 
 pytestmark = pytest.mark.usefixtures("models_here")
 
@@ -85,7 +84,7 @@ def test_a_damaged_node_is_blamed_and_its_repair_is_judged(repaired, tmp_path):
     facts, params, curve = kept["facts"], kept["params"], kept["repair_curve"]
     assert facts["blamed"][0]["node"] == "dense1" and "reason" not in facts
     assert facts["blamed"] == [
-        {"node": e.node.name, "operator": e.node.operator, "explained": e.explained}
+        {"node": e.node, "operator": e.operator, "explained": e.explained}
         for e in curve.localisation.ranking[:5]
     ]
     assert facts["quantised_nodes"] == 5 and facts["evaluations"] == curve.evaluations
@@ -138,11 +137,11 @@ def test_the_curve_the_ranking_and_the_errors_are_left_as_tables(repaired, tmp_p
     ranking = read_table(tmp_path / "repaired/ranking.csv").to_dicts()
     assert ranking == [
         {
-            "node": entry.node.name,
-            "operator": entry.node.operator,
+            "node": entry.node,
+            "operator": entry.operator,
             "explained": pytest.approx(entry.explained),
             "error_explained": pytest.approx(entry.error_explained),
-            "own_error": pytest.approx(entry.own),
+            "own_error": pytest.approx(entry.own_error),
         }
         for entry in curve.localisation.ranking
     ]

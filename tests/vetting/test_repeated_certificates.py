@@ -16,6 +16,7 @@ from small_vetting import digit_params
 
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
+from asterism.core.statistics import share_of
 from asterism.models.tensor_models import subjects
 from asterism.models.tensor_models.model import FileModel
 from asterism.report.vetted.page import write_vet_page
@@ -26,7 +27,6 @@ from asterism.vetting.opening import GivenPair, open_vetted
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.repeating import repeat_certificate
 from asterism.vetting.searching import search_opened
-from asterism.vetting.statistics import share_of
 from thinning import every
 
 

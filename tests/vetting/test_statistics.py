@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.core.files.records import record_as_json
-from asterism.vetting.statistics import divergence, margins, quantiles, share_of
+from asterism.core.statistics import divergence, margins, quantiles, share_of
 
 RNG = np.random.default_rng(0)
 

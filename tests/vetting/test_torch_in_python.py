@@ -9,10 +9,10 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch_programs import exported, saved, train
 
-from asterism.api.inputs import as_given
+from asterism.api.given import as_given
 from asterism.api.vetting import vet
 from asterism.core.messages.errors import UserError
-from asterism.models.runtimes.torch_modules import ModuleRuntime, evaluating
+from asterism.models.torch_modules import ModuleRuntime, evaluating
 from asterism.pytest import assert_agrees
 
 FEW = ["vet.changes.inputs=8", "vet.search.seeds=3", "vet.search.queries=10"]

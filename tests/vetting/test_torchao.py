@@ -13,8 +13,8 @@ from asterism.api.vetting import vet
 from asterism.compression.methods.torch_modules import quantised_graph
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_operators import import_quietly
-from asterism.models.runtimes.formats.torch_export import open_program, save_program
-from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.formats import open_runtime
+from asterism.models.formats.torch_export import open_program, save_program
 from asterism.models.signatures.reading import read_signature
 from asterism.vetting.quantised_graphs import exchange_of
 from thinning import every

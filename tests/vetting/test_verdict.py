@@ -10,11 +10,11 @@ import pytest
 
 from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError
+from asterism.core.statistics import Share, share_of
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.params import ComparisonParams
 from asterism.vetting.agreement import Agreement, measure_agreement
-from asterism.vetting.statistics import Share, share_of
 from asterism.vetting.symptoms import Symptom, symptoms_of
 from asterism.vetting.verdict import Threshold, Thresholds, criteria_of, decide
 

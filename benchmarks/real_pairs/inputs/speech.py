@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given.kind import INPUT_KINDS, Shaping
-from asterism.data.given.reading import Arrays
+from asterism.data.given import Arrays
+from asterism.data.kinds import INPUT_KINDS, Shaping
 from real_pairs.inputs import INPUT_MAKERS, Find
 
 Wave = NDArray[np.float32]

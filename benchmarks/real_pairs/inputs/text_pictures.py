@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given.reading import Arrays
+from asterism.data.given import Arrays
 from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.words import words
 

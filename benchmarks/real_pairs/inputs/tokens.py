@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from asterism.core.messages.errors import reading
-from asterism.data.given.reading import Arrays
+from asterism.data.given import Arrays
 from real_pairs.entry import PackagedFile
 from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.words import sentences

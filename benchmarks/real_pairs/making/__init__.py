@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asterism.core.parameters.registry import Registry
-from asterism.models.runtimes.runtime import Tensors
+from asterism.models.formats import Tensors
 from real_pairs.entry import PackagedFile
 
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.inputs import as_given
+from asterism.api.given import as_given, is_file, is_program, is_torch_module
 from asterism.api.lane_results import LaneResult
-from asterism.api.models import is_file, is_program, is_torch_module
 from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.attacks.params import AttackParams
+from asterism.attacks.methods import AttackParams
 from asterism.config import changed_params
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import get_logger, log_within_a_program
@@ -22,15 +21,14 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.criteria.params import CriteriaParams
-from asterism.data.given.reading import Arrays
+from asterism.criteria.families import CriteriaParams
+from asterism.data.given import Arrays
 from asterism.deepimportance.fitting import FittedCriteria, fit
 from asterism.deepimportance.heatmaps import Heatmaps, compute_heatmaps
 from asterism.deepimportance.judged_model import JudgedModel
-from asterism.deepimportance.measurement import AdequacyMeasurement, measure_augmented
+from asterism.deepimportance.measurement import AdequacyMeasurement, measure_augmented, save_fitted
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepimportance.results import save_fitted
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.project import packaged_conf
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 from asterism.core.parameters.params import ParameterSection
 from asterism.report.base.document import write_document
-from asterism.report.base.page import SECTIONS
 from asterism.report.base.section import ReportSection
+from asterism.report.lanes import SECTIONS
 
 
 class LaneResult(ABC):

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from asterism.api.inputs import as_given
+from asterism.api.given import as_given
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.console import get_logger, log_within_a_program
 from asterism.core.messages.errors import UserError
-from asterism.data.given.reading import Arrays
+from asterism.data.given import Arrays
 from asterism.differential.comparing.commands import compare_libraries as compare_files
 from asterism.differential.comparing.comparison import ComparisonRequest
 from asterism.models.signatures.reading import read_signature
@@ -139,7 +139,7 @@ def compare_libraries(
 
 def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
     """The file that libraries read."""
-    from asterism.api.models import is_file, is_program, is_torch_module
+    from asterism.api.given import is_file, is_program, is_torch_module
 
     if is_file(model):
         return Path(model)
@@ -150,7 +150,7 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
         )
     import torch
 
-    from asterism.models.runtimes.torch_modules import evaluating
+    from asterism.models.torch_modules import evaluating
 
     target = folder / "model.pt2"
     if is_program(model):

@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.inputs import as_given
+from asterism.api.given import as_given, is_file, is_torch_module
 from asterism.api.lane_results import LaneResult
-from asterism.api.models import is_file, is_torch_module
 from asterism.config import changed_params
-from asterism.core.drawing.svg import write_svg
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import log_within_a_program
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
-from asterism.data.given.reading import Arrays
-from asterism.deepstellar.coverage.criteria import measure_criteria
+from asterism.core.svg import write_svg
+from asterism.data.given import Arrays
+from asterism.deepstellar.criteria import measure_criteria
 from asterism.deepstellar.model.markov_chain import draw_markov_chain
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams
 from asterism.models.recurrent.model import RecurrentModel
 from asterism.project import packaged_conf
 
@@ -234,7 +233,7 @@ def _engine(model: Any, layer: str | None, given: Arrays, after: ExitStack) -> A
         return engine_for(model, layer)
     if is_torch_module(model):
         from asterism.models.recurrent.torch_engine import TorchEngine
-        from asterism.models.runtimes.torch_modules import evaluating
+        from asterism.models.torch_modules import evaluating
 
         after.enter_context(evaluating(model))
         return TorchEngine(model, layer, given.items)

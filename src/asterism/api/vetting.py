@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.inputs import as_given, file_or_none, in_python, read_as_they_are
-from asterism.api.models import as_pair, is_file
+from asterism.api.given import as_given, as_pair, file_or_none, in_python, is_file, read_as_they_are
 from asterism.asking.question import settle
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays
@@ -25,8 +24,7 @@ from asterism.project import packaged_conf
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.certificate import VettedNumbers, certify, explain_repair, verdict_on
-from asterism.vetting.changes import Flips
-from asterism.vetting.measurement import measure_opened
+from asterism.vetting.measurement import Flips, measure_opened
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import CERTIFICATE, VetParams
 from asterism.vetting.repairing import repair_opened

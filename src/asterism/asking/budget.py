@@ -49,7 +49,7 @@ class Cost:
     """What an input costs.
 
     Attributes:
-        seconds: that both models take for it.
+        seconds: the seconds that both models take for it.
         changing: seconds that a change of it takes; one change of many inputs takes less for each.
         size: its bytes.
         answer: numbers of a model's answer to it.
@@ -62,11 +62,11 @@ class Cost:
 
     @property
     def large(self) -> bool:
-        """Whether one of a few copies of it, as a model's numbers, is a burden."""
+        """Whether a few copies of an input, as numbers of a model, take much memory."""
         return 4 * max(self.size, 2 * self.answer) > _LARGE
 
     def kept(self, name: str) -> int:
-        """How many inputs a count may be of, so that memory holds what is kept of them."""
+        """The most inputs of which memory can hold what is kept."""
         of_one = self.size + 2 * 4 * self.answer * _COPIES[name]
         return max(_LEAST_IN_MEMORY, _ROOM // of_one)
 
@@ -79,13 +79,13 @@ def within(
     free: Callable[[str], bool],
     resumes: bool,
 ) -> tuple[dict[str, Any], str]:
-    """Counts that take so long, and that memory has room for.
+    """The counts that fit into a given time and into memory.
 
     Args:
         minutes: the budget.
         params: the counts that are wanted.
         inputs: how many were given.
-        cost: of an input.
+        cost: the cost of an input.
         free: whether the command line leaves a parameter free.
         resumes: whether the same command goes on from what this one has done.
 
@@ -151,7 +151,7 @@ def _candidates(counts: dict[str, int]) -> float:
 
 
 def earlier_run(request: VetRequest, params: VetParams) -> VetParams | None:
-    """What an earlier run was asked, where it is this question with counts of its own.
+    """The parameters of an earlier run of the same question; its counts may differ.
 
     Args:
         request: names the earlier run's certificate.

@@ -19,7 +19,7 @@ from asterism.vetting.params import VetParams
 
 #: How far outputs of unlike sizes are apart; others are at most 1 apart.
 _UNLIKE = 2.0
-#: Another order than the files' is taken where outputs are then less than so much as far apart.
+#: Outputs are reordered only if that at least halves their total distance.
 _CLEARLY = 0.5
 
 
@@ -31,7 +31,7 @@ def compared_names(params: VetParams, outputs: Sequence[Output]) -> list[str]:
 def compared(
     params: VetParams, outputs: Sequence[Output]
 ) -> tuple[Comparison, NDArray[np.float32]]:
-    """The comparison, and the rows of those of the original's outputs that it compares."""
+    """The comparison, and the rows of the original's outputs that it compares."""
     named = {output.name: output for output in outputs}
     names = compared_names(params, outputs)
     shape = shape_of({name: named[name].shape for name in names})
@@ -40,10 +40,10 @@ def compared(
 
 
 def told_by_names(names: Sequence[str], chosen: bool, other: Sequence[Output]) -> bool:
-    """Whether names, or that there is one output only, tell which outputs belong together.
+    """Whether names, or there being one output only, tell which outputs belong together.
 
     Args:
-        names: of the original's outputs that are compared.
+        names: the names of the original's outputs that are compared.
         chosen: whether it has others too.
         other: the compressed model's outputs.
     """
@@ -58,11 +58,11 @@ def matching_outputs(
     own: Sequence[Output],
     other: Sequence[Output],
 ) -> dict[str, str]:
-    """Which of the compressed model's outputs stand for the original's, by sizes and values.
+    """The compressed model's outputs that correspond to the original's, by size and values.
 
     Args:
         file: the compressed model's, for messages.
-        names: of the original's outputs that are compared.
+        names: the names of the original's outputs that are compared.
         chosen: whether it has others too. If not, the order of both files counts, unless outputs
             are clearly nearer to each other in another one.
         own: the original's outputs for some inputs.
@@ -95,7 +95,7 @@ def matching_outputs(
 
 
 def counterparts(params: VetParams, names: Sequence[str], other: Sequence[Output]) -> list[str]:
-    """The compressed model's outputs that stand for these of the original's, by names or order."""
+    """The compressed model's outputs that correspond to given ones, by name or order."""
     found = [params.counterpart(name) for name in names]
     return found if {output.name for output in other}.issuperset(found) else _real(other)
 

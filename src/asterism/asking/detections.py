@@ -38,7 +38,7 @@ _FORMS = {
 
 
 def one_output(output: Output, scene: OutputContext) -> ComparisonChoice | None:
-    """How detections lie in one output, None where it holds none."""
+    """How one output holds detections; None if it holds none."""
     axes = [output.shape[axis] for axis in output.axes]
     if scene.kind != "images" or len(axes) != 2 or output.integer:
         return None
@@ -62,7 +62,7 @@ def one_output(output: Output, scene: OutputContext) -> ComparisonChoice | None:
 def several_outputs(
     outputs: Sequence[Output], scene: OutputContext
 ) -> tuple[list[str], ComparisonChoice] | None:
-    """How detections lie in several outputs: boxes, scores, and perhaps labels and their number.
+    """How several outputs hold detections: boxes, scores, perhaps labels and a count.
 
     Returns:
         The outputs that hold them, in their order, and the comparison; None where none do.
@@ -197,7 +197,7 @@ def _of_parts(
         outputs: all, in the model's order.
         parts: boxes, scores, then labels and the number, where they are there.
         labelled: whether labels are there.
-        form: of the boxes.
+        form: the form of the boxes.
     """
     held, rows = [output for output in outputs if output in parts], _count(parts[0])
     widths = [0 if output.values[0].size < rows else _width(output) for output in held]

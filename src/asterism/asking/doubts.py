@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.chance import by_chance, renumbered
 from asterism.asking.compared_outputs import compared, compared_names, counterparts
 from asterism.asking.original import OriginalAnswers, OriginalProbe
+from asterism.asking.outputs import by_chance, renumbered
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
-from asterism.data.given.reading import GivenInputs
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.data.given import GivenInputs
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import Subject
@@ -40,7 +40,7 @@ def require_right(
     seen: OriginalAnswers,
     tries: int,
 ) -> str:
-    """Reject labels that the original knows no better than by chance.
+    """Reject labels if the original predicts them no better than by chance.
 
     Args:
         request: the user's.
@@ -86,7 +86,7 @@ def require_right(
 
 
 def doubt_copies(inputs: GivenInputs) -> str:
-    """A line where most of the inputs are copies of others, which intervals do not know."""
+    """A warning if most inputs are copies of others, which intervals ignore; else an empty text."""
     different = len({hash(item.tobytes()) for item in inputs.items})
     if different > _MOSTLY_DIFFERENT * len(inputs.items):
         return ""
@@ -97,7 +97,7 @@ def doubt_copies(inputs: GivenInputs) -> str:
 
 
 def doubt_same_file(original: Subject, compressed: Subject) -> str:
-    """A line where both models are the same file, byte by byte."""
+    """A warning if both models are the same file, byte by byte; otherwise an empty text."""
     if original.size != compressed.size:  # so that large files are not read
         return ""
     if original.digest is None or original.digest != compressed.digest:
@@ -108,11 +108,11 @@ def doubt_same_file(original: Subject, compressed: Subject) -> str:
 def doubt_calibration(
     params: VetParams, signature: Signature, compressed: Subject, inputs: GivenInputs
 ) -> str:
-    """A line where inputs do not fit the range that the compressed model's quantised input keeps.
+    """A warning if inputs do not fit the range of the compressed model's quantised input.
 
     Args:
         params: how the models are fed.
-        signature: of the original, which takes real numbers.
+        signature: the signature of the original, which takes real numbers.
         compressed: the compressed model.
         inputs: some of the given ones.
     """
@@ -146,7 +146,7 @@ def doubt_preprocessing(
     pictures: GivenInputs,
     own: OriginalAnswers,
 ) -> str:
-    """A line where the compressed model is as the original if pictures are preprocessed otherwise.
+    """A warning if the models agree only under another preprocessing; otherwise an empty text.
 
     A file may hold a part of the preprocessing, or take colours in another order.
 

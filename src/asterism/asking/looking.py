@@ -10,10 +10,9 @@ from typing import Any
 from asterism.asking.lanes import LaneUse, uses
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import counted
-from asterism.data.given.reading import ARRAYS, class_folders, files_of, files_of_kind, kind_of
-from asterism.models.signatures.reading import read_signature
+from asterism.data.given import ARRAYS, class_folders, files_of, files_of_kind, kind_of
+from asterism.models.signatures.reading import read_signature, whole_file
 from asterism.models.signatures.signature import Signature, TensorSpec, kind_of_inputs
-from asterism.models.signatures.whole_files import whole_file
 from asterism.models.tensor_models.trial import require_runs
 
 _FORMATS = {
@@ -39,7 +38,7 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What was found out about a model file.
+    """Facts about a model file.
 
     Attributes:
         path: the file.
@@ -55,7 +54,7 @@ class ModelDescription:
 
     @property
     def uses(self) -> list[LaneUse]:
-        """What each lane can do with it."""
+        """For each lane, whether it can use the model."""
         return uses(self.path, self.signature, self.packed, self.fault)
 
 

@@ -1,9 +1,12 @@
-"""Outputs that have a number, or a score of each class, at each place of a picture."""
+"""Outputs with a number or scores at each place: of a picture, or of a series of frames."""
 
 from __future__ import annotations
 
 import math
 from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, open_question
 from asterism.core.messages.errors import UserError
@@ -25,7 +28,7 @@ MAPS = {"common": True, "share": 0.01}
 
 
 def map_of_integers(output: Output, scene: OutputContext) -> ComparisonChoice | None:
-    """How a map of integers is compared that are no labels; None of others."""
+    """How a map of integers that are no labels is compared; None for other outputs."""
     axes = places_of(output, scene)
     if axes is None:
         return None
@@ -36,7 +39,7 @@ def map_of_integers(output: Output, scene: OutputContext) -> ComparisonChoice | 
 
 
 def map_of_places(output: Output, scene: OutputContext) -> ComparisonChoice | None:
-    """How a map is compared; None of what is none.
+    """How a map is compared; None for an output that is no map.
 
     Raises:
         UserError: its values may be scores of classes or amounts.
@@ -95,7 +98,7 @@ def _planes(
     """How several numbers at each place are compared.
 
     Args:
-        output: that has them.
+        output: the output that has them.
         scene: what is known beside.
         axis: along which they lie.
         coarse: how many places of the picture are one of the map, along a side.
@@ -155,7 +158,7 @@ def _flattened(output: Output, scene: OutputContext) -> ComparisonChoice | None:
 
 
 def places_of(output: Output, scene: OutputContext) -> tuple[int, int] | None:
-    """The two axes of an output that are a picture's height and width, None where none are."""
+    """The axes of a picture's height and width in an output; None if it has none."""
     shape, axes = output.shape, output.axes
     if len(scene.sizes) != 2 or len(axes) not in (2, 3):
         return None
@@ -171,3 +174,89 @@ def places_of(output: Output, scene: OutputContext) -> tuple[int, int] | None:
     same = [pair for pair in found if (shape[pair[0]], shape[pair[1]]) == scene.sizes]
     found = found if len(found) == 1 else same
     return found[0] if len(found) == 1 else None
+
+
+#: The least share of frames in which a decoder's blank wins.
+_BLANK = 0.3
+#: The most frames that a symbol lasts in the mean where a decoder reads them.
+_LASTS = 5.0
+
+#: Options of frames of which the largest score wins.
+_WINNER = {"threshold": None}
+
+
+def frames(output: Output, scene: OutputContext) -> ComparisonChoice | None:
+    """How scores of symbols or classes over frames are compared; None for other outputs.
+
+    Raises:
+        UserError: they may be read with a decoder or without one.
+    """
+    if len(output.axes) != 2:
+        return None
+    name = output.name
+    turned = output.by_softmax and not _over_last_axis(output)
+    if turned:  # frames last, which no comparison reads
+        return None
+    chances = output.by_softmax or output.sums_to_one()
+    blank = None if output.by_sigmoid or scene.kind in ("tokens", "bytes") else blank_of(output)
+    named = output.named("logit", "class", "score", "label", "symbol")
+    plain = output.linear and scene.kind != "tensors" and output.confident(output.axes[-1] + 1)
+    if output.named("ctc") or (blank is not None and (chances or named or plain)):
+        if blank is None:
+            raise open_question(output, "sequence", because="its blank is not known")
+        why = f"{name} scores symbols in frames, and the blank, {blank}, wins in most of them"
+        scores = "probabilities" if output.sums_to_one() else "logits"
+        return ComparisonChoice(
+            "sequence", why, {"decoding": "ctc", "blank": blank, "scores": scores}
+        )
+    if chances:
+        return ComparisonChoice(
+            "frame_scores", f"{name} has probabilities of classes in frames", _WINNER
+        )
+    if scene.kind == "images":  # boxes, points and attention have such axes and limits too
+        told = output.named("logit") and output.shape[output.axes[-1]] != 4
+    else:
+        if output.by_sigmoid:
+            return ComparisonChoice("frame_scores", f"{name} has scores from 0 to 1 in frames")
+        told = named and not output.within_unit
+    why = f"{name} has logits of classes in frames"
+    return ComparisonChoice("frame_scores", why, _WINNER) if told else None
+
+
+def _over_last_axis(output: Output) -> bool:
+    """Whether what a softmax makes adds up to 1 along the last of two axes, not the first."""
+    values = np.exp(output.values) if output.values.max() <= 0 else output.values
+    first, last = (np.abs(values.sum(axis=axis + 1) - 1).mean() for axis in output.axes)
+    return bool(last <= first)
+
+
+def blank_of(output: Output) -> int | None:
+    """The first or last symbol, if it wins as often as a decoder's blank; None otherwise.
+
+    It wins many frames, between others that each last a few.
+
+    Args:
+        output: of two axes.
+    """
+    sizes = [output.shape[axis] for axis in output.axes]
+    values = output.values.reshape(len(output.values), *sizes)
+    winners, symbols = values.argmax(axis=2), values.shape[2]
+    if symbols < 3 or winners.shape[1] < 3:
+        return None
+    ends = (0, symbols - 1)
+    for symbol in sorted(ends, key=lambda one: -float((winners == one).mean())):
+        silent = winners == symbol
+        if not _BLANK <= float(silent.mean()) < 1 or len(np.unique(winners)) < 3:
+            continue
+        begun = int((silent[:, :-1] & ~silent[:, 1:]).sum())
+        runs = _runs(winners, symbol)
+        if runs and (~silent).sum() / runs <= _LASTS and begun >= len(winners) / 2:
+            return int(symbol)
+    return None
+
+
+def _runs(winners: NDArray[np.int64], blank: int) -> int:
+    """How many times a symbol begins that is not the blank."""
+    first = winners[:, 0] != blank
+    later = (winners[:, 1:] != winners[:, :-1]) & (winners[:, 1:] != blank)
+    return int(first.sum() + later.sum())

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from asterism.asking.outputs import Output, OutputContext
 from asterism.core.messages.errors import UserError
-from asterism.data.given.reading import GivenInputs
+from asterism.data.given import GivenInputs
 from asterism.dflare.comparisons import LOST
-from asterism.models.isolation.isolated_model import ModelCrashError
+from asterism.models.isolated_model import ModelCrashError
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.model import OpeningRequest
@@ -34,14 +34,14 @@ _SEVERAL = 5
 
 @dataclass(frozen=True)
 class OriginalAnswers:
-    """What the original answers.
+    """The original's answers to the given inputs.
 
     Attributes:
         outputs: each output's finite answers.
-        labels: of the inputs that it answers; None without labels.
+        labels: the labels of the inputs that it answers; None without labels.
         silent: inputs to which it gives no finite answer.
         inputs: how many there are.
-        seconds: that it took for each.
+        seconds: the seconds that it took for each.
     """
 
     outputs: tuple[Output, ...]
@@ -52,11 +52,11 @@ class OriginalAnswers:
 
     @property
     def mute(self) -> bool:
-        """Whether it gives no finite answer to most of the inputs."""
+        """Whether the original gives no finite answer to most of the inputs."""
         return self.silent > _MOST_SILENT * self.inputs
 
     def to(self, rows: NDArray[np.int64]) -> OriginalAnswers:
-        """The answers to some of the inputs, of a model that answers all of them."""
+        """The original's answers to some of the inputs."""
         outputs = tuple(replace(output, values=output.values[rows]) for output in self.outputs)
         labels = None if self.labels is None else self.labels[rows]
         return OriginalAnswers(outputs, labels, 0, len(rows), self.seconds)
@@ -71,7 +71,7 @@ class OriginalProbe:
     Args:
         subject: the original.
         feeding: what it gets beside the inputs.
-        inputs: that it will be asked about.
+        inputs: the inputs that it will be asked about.
 
     Raises:
         UserError: it cannot be opened, or fails on an input.
@@ -110,7 +110,7 @@ class OriginalProbe:
         self._model.close()
 
     def look(self, feeding: FeedingParams | None = None) -> OriginalAnswers:
-        """What it answers to the inputs, or to some where its answers are large.
+        """The original's answers to the inputs, or to some of them if its answers are large.
 
         Args:
             feeding: another preprocessing and order of channels.
@@ -167,7 +167,7 @@ class OriginalProbe:
 
 
 def ask_model(subject: Subject, feeding: FeedingParams, inputs: GivenInputs) -> OriginalAnswers:
-    """Ask a model about the inputs, or about some where its answers are large.
+    """A model's answers to the inputs, or to some of them if its answers are large.
 
     Raises:
         UserError: it cannot be opened, fails on an input, or answers otherwise when asked again.
@@ -177,7 +177,7 @@ def ask_model(subject: Subject, feeding: FeedingParams, inputs: GivenInputs) -> 
 
 
 def require_answers(found: OriginalAnswers, subject: Subject, inputs: GivenInputs) -> None:
-    """Reject an original whose answers tell nothing.
+    """Reject an original with answers from which nothing can be concluded.
 
     Raises:
         UserError: it gives no finite answer to most of the inputs, or one answer to all.
@@ -199,7 +199,7 @@ _DOUBTS = "are the inputs the model's, and their preprocessing (--preprocessing)
 
 
 def scene_of(signature: Signature, inputs: GivenInputs, found: OriginalAnswers) -> OutputContext:
-    """What is known beside the outputs."""
+    """What is known about a pair besides its outputs."""
     shape = inputs.items.shape
     sizes = shape[1:3] if inputs.kind == "images" else ()
     spec = next(iter(signature.given))

@@ -1,4 +1,8 @@
-"""An output of the original, its known properties, and the comparison that fits it."""
+"""An output of the original: its known properties, the comparison that fits it, what chance gives.
+
+Whether a model predicts the labels better than by chance tells whether its output, and how it is
+fed, have been understood.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
+from asterism.core.statistics import exact_interval
 
 Values = NDArray[np.float32]
 
@@ -36,16 +41,19 @@ _SIGMOIDS = ("sigmoid", "hardsigmoid", "hard_sigmoid")
 _SOFTMAXES = ("softmax", "logsoftmax", "log_softmax")
 
 
+Labels = NDArray[np.int64]
+
+
 @dataclass(frozen=True)
 class OutputContext:
-    """What is known beside an output itself.
+    """What is known about a pair besides an output itself.
 
     Attributes:
-        kind: of the inputs.
-        sizes: of a picture, height and width; empty of other inputs.
+        kind: the kind of the inputs.
+        sizes: the sizes of a picture, height and width; empty of other inputs.
         vocabulary: rows of the table that tokens index; 0 where there is none.
         labels: the right class of each input; None where unknown.
-        channels: of pictures; 0 of other inputs.
+        channels: the channels of pictures; 0 of other inputs.
     """
 
     kind: str
@@ -73,7 +81,7 @@ class Output:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the output of one input."""
+        """The shape of the output for one input."""
         return self.values.shape[1:]
 
     @property
@@ -83,27 +91,27 @@ class Output:
 
     @property
     def rows(self) -> Values:
-        """Its answers, one row for each input."""
+        """The answers, one row for each input."""
         return self.values.reshape(len(self.values), -1)
 
     def named(self, *beginnings: str) -> bool:
-        """Whether a word of its name begins so."""
+        """Whether a word in the output's name begins with one of these texts."""
         parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name)
         return any(word.startswith(beginnings) for word in re.findall("[a-z]+", parted.lower()))
 
     @property
     def by_sigmoid(self) -> bool:
-        """Whether a sigmoid makes it."""
+        """Whether a sigmoid makes the output."""
         return self.made_by in _SIGMOIDS
 
     @property
     def by_softmax(self) -> bool:
-        """Whether a softmax makes it."""
+        """Whether a softmax makes the output."""
         return self.made_by in _SOFTMAXES
 
     @property
     def linear(self) -> bool:
-        """Whether nothing limits its numbers, such as a sigmoid or a softmax."""
+        """Whether no function, such as a sigmoid or a softmax, limits the output's numbers."""
         return self.made_by in _LINEAR
 
     @property
@@ -113,7 +121,7 @@ class Output:
 
     @property
     def decided(self) -> bool:
-        """Whether values are as those of a trained sigmoid: most are near to 0 or 1, some to 1."""
+        """Whether values look like a trained sigmoid's: most near 0 or 1, some near 1."""
         near = np.minimum(np.abs(self.values), np.abs(self.values - 1)) <= _NEAR
         return self.within_unit and float(near.mean()) >= _DECIDED and self.values.max() > 0.5
 
@@ -131,7 +139,7 @@ class Output:
         return bool(np.abs(self.values.sum(axis=axis) - 1).max() <= allowed)
 
     def confident(self, axis: int) -> bool:
-        """Whether values along an axis of the answers are as logits of a trained classifier.
+        """Whether values along an axis look like the logits of a trained classifier.
 
         Numbers that are no logits are mostly not so far from each other.
         """
@@ -140,7 +148,7 @@ class Output:
 
     @property
     def unit_vectors(self) -> bool:
-        """Whether each row is a vector of one length."""
+        """Whether all rows are vectors of the same length."""
         lengths = np.linalg.norm(self.rows.astype(np.float64), axis=1)
         if len(lengths) < _SEVERAL:
             return bool(np.abs(lengths - 1).max() <= _UNIT)
@@ -155,7 +163,7 @@ class ComparisonChoice:
     Attributes:
         kind: the comparison's name.
         why: what tells it.
-        options: of the comparison, beside its defaults.
+        options: the options of the comparison, beside its defaults.
     """
 
     kind: str
@@ -187,3 +195,52 @@ def open_question(output: Output, *fitting: str, because: str = "") -> UserError
         f"the meaning of the output {output.name} is unknown ({told}): name it with --comparison: "
         f"{', '.join(meant[name] for name in fitting)}"
     )
+
+
+#: What is right as often as this is no chance, even where all inputs have one label.
+_MOSTLY = 0.9
+#: Confidence with which answers have to be better than chance.
+_SURE = 0.95
+
+
+def right_of(rows: NDArray[np.float32], labels: Labels | None) -> float:
+    """The share of rows whose largest number is at the label's index; 0 without labels."""
+    if labels is None or not len(labels):
+        return 0.0
+    return float((rows.argmax(axis=1) == labels).mean())
+
+
+def renumbered(told: Labels, labels: Labels) -> str:
+    """In words, the shift of labels that makes answers right; empty if no shift does.
+
+    Files with a class for the background, as those of 1,001 classes of ImageNet, begin one later.
+    """
+    for step, way in ((1, "one more"), (-1, "one less")):
+        right = (told == labels + step).mean()
+        if not by_chance(told, labels + step, 2):
+            return f"with each label {way} it is right on {right:.0%}; "
+    return ""
+
+
+def by_chance(told: Labels, labels: Labels | None, tries: int = 1) -> bool:
+    """Whether answers are right no more often than answers unrelated to the labels would be.
+
+    That is the agreement that Cohen (1960) expects by chance: the sum over classes of the share
+    of answers times the share of labels. Without labels it is not known, so they may be.
+
+    Args:
+        told: the answers, at least 0; -1 for none.
+        labels: the right ones.
+        tries: how many answers were tried, of which these are the best; one of many is better
+            than chance by chance (Bonferroni).
+    """
+    if labels is None or not len(labels):
+        return True
+    right = int((told == labels).sum())
+    if right >= _MOSTLY * len(labels):
+        return False
+    count = int(max(told.max(), labels.max())) + 1
+    shares = [np.bincount(those[those >= 0], minlength=count) for those in (told, labels)]
+    expected = float(shares[0] @ shares[1]) / len(labels) ** 2
+    low, _ = exact_interval(right, len(labels), 1 - (1 - _SURE) / tries)
+    return low <= expected

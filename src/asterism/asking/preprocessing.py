@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.chance import by_chance, right_of
-from asterism.asking.choosing import kinds_of
-from asterism.asking.outputs import Output, OutputContext
+from asterism.asking.output_comparison import kinds_of
+from asterism.asking.outputs import Output, OutputContext, by_chance, right_of
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import as_probabilities
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.signatures.signature import TensorSpec
 
 #: The most usual first: the one that is taken where nothing speaks for another.
@@ -41,7 +40,7 @@ class PreprocessingTrial:
     """One preprocessing that was tried on the original.
 
     Attributes:
-        name: of the preprocessing, a file of ``conf/preprocessing``.
+        name: the name of the preprocessing, a file of ``conf/preprocessing``.
         channels: ``rgb`` or ``bgr``.
         accuracy: the share of inputs that the original then gets right; None without labels.
         confidence: its mean probability of the class that it answers; None where it gives none.
@@ -62,7 +61,7 @@ class PreprocessingTrial:
         return told if value is None else f"{told} {value:.1%}"
 
     def recorded(self) -> dict[str, Any]:
-        """What the page tells of it."""
+        """What the page says about the trial."""
         return {name: getattr(self, name) for name in _RECORDED}
 
 
@@ -135,7 +134,7 @@ def _class_scores(
 def best(
     tried: Sequence[PreprocessingTrial], kept: str | None = None
 ) -> tuple[PreprocessingTrial, str]:
-    """The preprocessing to take, and why: the most accurate, without labels the most confident.
+    """The preprocessing to use, and why: the most accurate, or without labels the most confident.
 
     Of several with which the original is nearly as accurate the most usual is taken.
 
@@ -179,7 +178,7 @@ def best(
 def of_range(
     spec: TensorSpec, known: Mapping[str, PreprocessingParams], pictures: NDArray[Any]
 ) -> str | None:
-    """The preprocessing whose numbers fill the range that a quantised input keeps; None if none."""
+    """The preprocessing whose numbers fill the range of a quantised input; None if none does."""
     if spec.calibrated is None:
         return None
     low, high = spec.calibrated

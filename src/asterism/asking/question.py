@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from asterism.asking.budget import MINUTES, Cost, earlier_run, within
-from asterism.asking.choosing import choose_comparisons
 from asterism.asking.compared_outputs import (
     compared,
     compared_names,
@@ -24,7 +23,6 @@ from asterism.asking.doubts import (
     doubt_same_file,
     require_right,
 )
-from asterism.asking.further_inputs import following_roles, told_inputs
 from asterism.asking.original import (
     LOOKED,
     OriginalAnswers,
@@ -33,27 +31,30 @@ from asterism.asking.original import (
     require_answers,
     scene_of,
 )
+from asterism.asking.output_comparison import choose_comparisons
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
-from asterism.asking.pair import (
+from asterism.asking.preprocessing import best, of_range, try_preprocessing
+from asterism.asking.request import (
+    VetRequest,
     describe_signature,
+    following_roles,
     kind_of_request,
     require_pair,
     special_tokens,
+    told_inputs,
     told_padding,
 )
-from asterism.asking.preprocessing import best, of_range, try_preprocessing
-from asterism.asking.request import VetRequest
 from asterism.config import vet_params
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.data.given.reading import Arrays, GivenInputs
+from asterism.data.given import Arrays, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
 from asterism.dvc_hydra.overrides import hydra_text, hydra_value
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.vetting.changes import require_changes
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.vetting.measurement import require_changes
 from asterism.vetting.opening import draw_inputs, draw_positions, read_given
 from asterism.vetting.params import VetBudget, VetParams
 
@@ -62,7 +63,7 @@ _TRIED = 16
 
 
 def settle(request: VetRequest, conf: Path) -> SettledQuestion:
-    """The overrides of Hydra for a request, and what was settled, one line each.
+    """The overrides of Hydra for a request, and one line for each fact that was settled.
 
     The original is asked about some of the inputs first: how its outputs are compared and how
     pictures are preprocessed follows from its answers.
@@ -80,10 +81,10 @@ def settle(request: VetRequest, conf: Path) -> SettledQuestion:
 
 @dataclass(frozen=True)
 class SettledQuestion:
-    """What the question comes to.
+    """A settled question: parameters, and what was assumed.
 
     Attributes:
-        overrides: of Hydra.
+        overrides: the overrides of Hydra.
         said: a line for each thing that was settled.
         large: whether an input or the answers to it take so much memory that stages run one after
             the other.

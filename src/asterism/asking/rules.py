@@ -7,10 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from asterism.asking.chance import by_chance, right_of
-from asterism.asking.frames import frames
-from asterism.asking.maps import map_of_integers, map_of_places
-from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, open_question
+from asterism.asking.maps import frames, map_of_integers, map_of_places
+from asterism.asking.outputs import (
+    ComparisonChoice,
+    Output,
+    OutputContext,
+    by_chance,
+    open_question,
+    right_of,
+)
 
 #: Numbers that are one label each, so that a map has to have more.
 _FEW = 16
@@ -35,7 +40,7 @@ _NUMBERS = (
 
 
 def choose_comparison(output: Output, scene: OutputContext) -> ComparisonChoice:
-    """How an output is compared where nobody said so: by the first rule that tells.
+    """How an output is compared if nobody said so, by the first rule that applies.
 
     Raises:
         UserError: the file and the values leave it open; it says what may be asked for.

@@ -10,11 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import AttackSeeds, Floats, Ints
-from asterism.attacks.pixels import l2, linf
+from asterism.attacks.methods import AttackSeeds, Floats, Ints, l2, linf
 from asterism.core.files.artifacts import read_arrays, write_arrays
 from asterism.core.messages.errors import UserError, reading
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,23 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import AttackSeeds, Floats, Ints, PixelNetwork, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.estimator import PixelEstimator
-from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_levels, as_pixels
+from asterism.attacks.methods import (
+    AttackParams,
+    AttackSeeds,
+    Floats,
+    Ints,
+    PixelNetwork,
+    as_levels,
+    as_pixels,
+    build_attacks,
+)
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
-from asterism.models.keras_models.probabilities import notes_on_scores
+from asterism.core.random_streams import stream
+from asterism.models.images_and_scores import notes_on_scores
 
 
 def augment_tests(

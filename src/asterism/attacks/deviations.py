@@ -10,17 +10,23 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import Attack, AttackSeeds, Floats, build_suitable
 from asterism.attacks.augmentation import AugmentationSet, Split, prefix_facts
 from asterism.attacks.augmenting import natural_augmentations
 from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_levels, as_pixels
+from asterism.attacks.methods import (
+    Attack,
+    AttackParams,
+    AttackSeeds,
+    Floats,
+    as_levels,
+    as_pixels,
+    build_suitable,
+)
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.core.random_streams import stream
+from asterism.models.images_and_scores import PreprocessingParams
 
 log = get_logger(__name__)
 

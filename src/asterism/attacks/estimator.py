@@ -10,8 +10,7 @@ from art.estimators.classification import ClassGradientsMixin, ClassifierMixin
 from art.estimators.regression import RegressorMixin
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import AttackSeeds, Floats, Ints, PixelNetwork
-from asterism.attacks.pixels import as_pixels
+from asterism.attacks.methods import AttackSeeds, Floats, Ints, PixelNetwork, as_pixels
 
 #: Images that are looked at at once.
 _BATCH = 512

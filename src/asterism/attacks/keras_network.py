@@ -9,8 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from asterism.attacks.attack import Floats
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.attacks.methods import Floats
+from asterism.models.images_and_scores import PreprocessingParams
 
 
 def on_pixels(

@@ -8,19 +8,27 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import AttackSeeds, Floats, Ints, build_suitable
 from asterism.attacks.augmentation import ImageSet
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_levels, as_pixels, l2, linf, noise_of_length
+from asterism.attacks.methods import (
+    AttackParams,
+    AttackSeeds,
+    Floats,
+    Ints,
+    as_levels,
+    as_pixels,
+    build_suitable,
+    l2,
+    linf,
+    noise_of_length,
+)
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.data import Dataset
+from asterism.models.images_and_scores import PreprocessingParams, notes_on_scores
 from asterism.models.keras_models.layers import up_to_logits
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.keras_models.probabilities import notes_on_scores
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 from asterism.models.recurrent.trained import open_trained, trained_file
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import Floats
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.runtimes.runtime import as_array
+from asterism.attacks.methods import Floats
+from asterism.models.formats import as_array
+from asterism.models.images_and_scores import PreprocessingParams
 
 
 class TorchNetwork:

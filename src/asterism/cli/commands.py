@@ -9,7 +9,6 @@ from asterism.cli import (  # noqa: F401 - each adds its commands to the app
     judging,
     libraries,
     models,
-    opening,
     pipeline,
     projects,
     reproduction,
@@ -18,8 +17,7 @@ from asterism.cli import (  # noqa: F401 - each adds its commands to the app
 from asterism.cli.program import app
 from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.os_errors import rejections_told
-from asterism.core.messages.errors import UserError
-from asterism.core.messages.extras import missing_extra
+from asterism.core.messages.errors import UserError, missing_extra
 from asterism.core.messages.terminal import escape_streams, say
 
 __all__ = ["app", "run"]

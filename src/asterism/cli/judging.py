@@ -57,12 +57,13 @@ def judge_tests(
     command runs a DVC experiment in a workspace of its own, so that the cache answers the same
     question the next time.
     """
-    from asterism.asking.judging import JudgeRequest, settle_judging
+    from asterism.asking.lanes import JudgeRequest, settle_judging
     from asterism.models.tensor_models.trial import require_runs
     from asterism.project import conf_of, place_of_project
-    from asterism.sweep.app import SweepRequest, sweep_command
+    from asterism.sweep.app import sweep_command
     from asterism.sweep.point import KEPT
     from asterism.sweep.points import fitting_name
+    from asterism.sweep.worker import SweepRequest
 
     if as_json and dry_run:
         raise UserError("--json prints the answers, and --dry-run has none: give one of them")
@@ -109,7 +110,7 @@ def write_answers(folder: Path, lane: str) -> tuple[Path, tuple[FrontPageAnswer,
     Raises:
         UserError: the results are not there.
     """
-    from asterism.report.base.page import SECTIONS, write_page
+    from asterism.report.lanes import SECTIONS, write_page
     from asterism.sweep.point import KEPT, REPORT, name_own_sweep
 
     page, kept = folder / REPORT.name, folder / KEPT

@@ -34,7 +34,7 @@ def findings(
     from asterism.differential.engine.record import Record
     from asterism.differential.oracle.finding import signature
     from asterism.differential.oracle.oracle import judge_all
-    from asterism.differential.triage.params import TriageSettings
+    from asterism.differential.params import TriageSettings
     from asterism.differential.triage.remembering import remembered, triage_run
     from asterism.differential.triage.triage import FindingsToTriage, triage_and_write
     from asterism.memo.graphs.store import read_models
@@ -93,7 +93,7 @@ def collect_findings(
     folder's finding.yaml appears in its report and on the pages.
     """
     from asterism.config import changed_params
-    from asterism.differential.triage.params import TriageSettings
+    from asterism.differential.params import TriageSettings
     from asterism.findings.gathering import gather
 
     require_root("conf")
@@ -239,7 +239,7 @@ def campaign(
     Afterwards, `asterism collect-findings` collects the findings.
     """
     from asterism.config import changed_params
-    from asterism.differential.triage.params import TriageSettings
+    from asterism.differential.params import TriageSettings
     from asterism.findings.campaign import folder_of_pieces, run_pieces
     from asterism.findings.collecting import unique_of
     from asterism.findings.entry import read_collection
@@ -291,11 +291,11 @@ def call_functions(
     from asterism.config import changed_params
     from asterism.core.resuming import saved_folders
     from asterism.differential.engine.execution import limits_of
-    from asterism.differential.triage.params import TriageSettings
+    from asterism.differential.params import TriageSettings
+    from asterism.findings.calls.call import variants_of
     from asterism.findings.calls.campaign import CALLS, run_calls
     from asterism.findings.calls.running import CallWorkers
     from asterism.findings.calls.table import calls_of
-    from asterism.findings.calls.variant import variants_of
     from asterism.findings.entry import COLLECTED_SYMPTOMS
     from asterism.findings.gathering import facts_of
 

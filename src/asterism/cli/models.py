@@ -163,9 +163,10 @@ def vet(
     from asterism.asking.request import VetRequest
     from asterism.core.files.records import record_as_json
     from asterism.project import conf_of, place_of_project
-    from asterism.sweep.app import SweepRequest, sweep_command
+    from asterism.sweep.app import sweep_command
     from asterism.sweep.point import VETTED
     from asterism.sweep.points import fitting_name
+    from asterism.sweep.worker import SweepRequest
     from asterism.vetting.certificate import explain_repair, read_certificate
     from asterism.vetting.demo import FOLDER, make_demo
     from asterism.vetting.params import CERTIFICATE

@@ -11,15 +11,15 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.opening import stage_names
 from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
+from asterism.cli.projects import stage_names
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import whole_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import name_first
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
-from asterism.report.base.parameters import leaves
+from asterism.report.base.section import leaves
 
 ShardCount = Annotated[
     int,
@@ -86,7 +86,8 @@ def sweep(
     ] = False,
 ) -> None:
     """Run the pipeline at each point of a sweep; hydra/launcher=joblib runs them in parallel."""
-    from asterism.sweep.app import SweepRequest, sweep_command
+    from asterism.sweep.app import sweep_command
+    from asterism.sweep.worker import SweepRequest
 
     require_root("dvc.yaml")
     _tell_of_changed_parameters("no point reads it, each composes its own of conf/")
@@ -115,11 +116,11 @@ def repro(
     """Bring the workspace up to date, as `dvc repro` does, and run independent stages at once."""
     from asterism.budget import RUN_LABEL, run_table
     from asterism.config import check_params
-    from asterism.core.resuming.state import remove_unneeded_state
     from asterism.core.running.footprint import Footprint
     from asterism.core.running.stage import record_run
     from asterism.dvc_hydra.commands import errors_of_dvc
     from asterism.dvc_hydra.repository import open_checked_repository
+    from asterism.dvc_hydra.saved_state import remove_unneeded_state
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.launch import make_shards
     from asterism.sweep.pipeline import (
@@ -225,8 +226,8 @@ def state(
     as_json: AsJson = False,
 ) -> None:
     """List what stages keep under state.root, and remove what is no longer needed."""
-    from asterism.core.resuming import state as saved_state
     from asterism.core.settings import machine
+    from asterism.dvc_hydra import saved_state
 
     if not clean and (older_than is not None or dry_run):
         raise UserError("--older-than and --dry-run belong to --clean: give that too")

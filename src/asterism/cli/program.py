@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import is_dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,6 +90,30 @@ ShowPage = Annotated[
 ]
 
 
+def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command of which one parameter is a dataclass: each of its fields is an option."""
+    parameters: list[inspect.Parameter] = []
+    shared: dict[str, tuple[type, set[str]]] = {}
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        kind = parameter.annotation
+        if isinstance(kind, type) and is_dataclass(kind):
+            fields = inspect.signature(kind, eval_str=True).parameters
+            shared[parameter.name] = kind, set(fields)
+            parameters += fields.values()
+        else:
+            parameters.append(parameter)
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        for name, (kind, fields) in shared.items():
+            values[name] = kind(**{field: values.pop(field) for field in fields})
+        command(**values)
+
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
+
+
 def require_root(needed: str) -> None:
     """Stop in a folder without this file of a project's root, or of another version's project."""
     from asterism.project import check_code
@@ -131,7 +158,7 @@ def whole_models(*paths: Path) -> Iterator[list[Path]]:
     Raises:
         UserError: a model cannot be opened; the message names it as it was given.
     """
-    from asterism.models.signatures.whole_files import whole_file
+    from asterism.models.signatures.reading import whole_file
     from asterism.models.tensor_models.trial import require_runs
 
     with ExitStack() as stack:
@@ -146,7 +173,7 @@ def whole_models(*paths: Path) -> Iterator[list[Path]]:
 
 def keep_whole(file: Path) -> Path:
     """Where a model of :func:`whole_models` stays, so that results can depend on it."""
-    from asterism.models.signatures.whole_files import keep_packed as keep
+    from asterism.models.signatures.reading import keep_packed as keep
     from asterism.project import PACKED
 
     return keep(file, PACKED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,7 @@ from asterism.cli.program import (
     enter_project,
     require_root,
     show_page,
+    with_shared_options,
 )
 from asterism.core.files.artifacts import require_file
 from asterism.core.files.user_files import whole_path
@@ -28,24 +30,90 @@ from asterism.core.parameters.registry import unknown
 if TYPE_CHECKING:
     from asterism.differential.comparing.comparison import BackendComparison, ComparisonRequest
 
-#: Options of the commands that run a user's models as files.
-InputShapes = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="An input's shape, batch first: NAME=2,16,4 or MODEL/NAME=2,16,4; repeatable."
-    ),
-]
-Size = Annotated[int, typer.Option(min=1, help="The value of all other free sizes.")]
-OwnBatch = Annotated[
-    Path | None, typer.Option(help="An .npz file with a batch of your inputs, by input name.")
-]
-Drawn = Annotated[
-    list[str] | None, typer.Option(help="Inputs to draw: normal, wide, nan, infinity; repeatable.")
-]
-Explained = Annotated[
-    int, typer.Option(min=0, help="Number of changes or faults to explain by nodes, worst first.")
-]
-Steps = Annotated[int, typer.Option(min=1, help="Parts of a model to try per explanation.")]
+
+@dataclass(frozen=True)
+class FileRunOptions:
+    """Options of the commands that run a user's models as files."""
+
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(help="One of your models, .onnx or .pt2, as it is; repeatable."),
+    ] = None
+    input_shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An input's shape, batch first: NAME=2,16,4 or MODEL/NAME=2,16,4; repeatable."
+        ),
+    ] = None
+    size: Annotated[int, typer.Option(min=1, help="The value of all other free sizes.")] = 16
+    inputs: Annotated[
+        Path | None, typer.Option(help="An .npz file with a batch of your inputs, by input name.")
+    ] = None
+    distribution: Annotated[
+        list[str] | None,
+        typer.Option(help="Inputs to draw: normal, wide, nan, infinity; repeatable."),
+    ] = None
+    explain: Annotated[
+        int,
+        typer.Option(min=0, help="Number of changes or faults to explain by nodes, worst first."),
+    ] = 20
+    steps: Annotated[int, typer.Option(min=1, help="Parts of a model to try per explanation.")] = 60
+    override: Overrides = None
+    target: Annotated[
+        Path | None, typer.Option(help="Folder of the page; default: one named after the command.")
+    ] = None
+    show: ShowPage = None
+
+    @contextmanager
+    def request(self, folder: Path) -> Iterator[ComparisonRequest]:
+        """What the user asks, in the project, which is made once the models can be read.
+
+        Models that keep data in other files are packed for as long as the block runs.
+
+        Args:
+            folder: of the page, where the user names none.
+        """
+        from asterism.differential.comparing.comparison import ComparisonRequest
+        from asterism.differential.subjects import SUBJECTS
+        from asterism.differential.subjects.reading import parse_shapes
+        from asterism.models.foreign.other_files import require_model_bytes
+        from asterism.models.signatures.reading import whole_file
+
+        with ExitStack() as stack:
+            files, faults = [], []
+            for path in self.model or ():
+                file = path
+                try:
+                    require_file(path, "model file")
+                    if path.suffix == ".onnx" or path.suffix not in SUBJECTS:
+                        require_model_bytes(path)
+                    file = stack.enter_context(whole_file(path))
+                except UserError as fault:
+                    faults.append(fault)
+                files.append(whole_path(file))
+            if faults and len(faults) == len(files):  # else a bad one is a row beside the others
+                raise faults[0]
+            batch, page = (path and whole_path(path) for path in (self.inputs, self.target))
+            enter_project(say)
+            yield ComparisonRequest(
+                models=files,
+                shapes=parse_shapes(self.input_shape or []),
+                size=self.size,
+                inputs=batch,
+                distributions=_drawn(self.distribution),
+                explained=self.explain,
+                steps=self.steps,
+                changes=self.override or [],
+                target=page or folder,
+            )
+
+    def end(self, found: BackendComparison, request: ComparisonRequest) -> None:
+        """Say what was found, show the page, and end with 1 where there is a fault or a doubt."""
+        for line in found.lines():
+            say(line)
+        show_page(request.target / "index.html", self.show)
+        if found.is_bad:
+            sys.exit(1)
 
 
 @app.command(rich_help_panel=LIBRARIES)
@@ -61,7 +129,7 @@ def environments(
 ) -> None:
     """List, make or remove environments with other versions of libraries, and say their cost."""
     from asterism.differential.adapters import environments as known
-    from asterism.differential.comparing import making
+    from asterism.differential.comparing import libraries
 
     require_root("conf")
     if make and remove:
@@ -71,15 +139,16 @@ def environments(
     for name in names or known.environment_names():
         environment = known.read_environment(name)
         if make:
-            making.make_environment(environment, say)
+            libraries.make_environment(environment, say)
         elif remove:
-            making.remove_environment(environment, say)
+            libraries.remove_environment(environment, say)
         else:
             state = "made" if environment.is_made else f"not made, {environment.cost}"
             say(f"{name}: {state}")
 
 
 @app.command("compare-versions", rich_help_panel=LIBRARIES)
+@with_shared_options
 def compare_versions(
     library: Annotated[
         str, typer.Argument(help="A library that runs files: onnxruntime, openvino, pytorch.")
@@ -91,25 +160,11 @@ def compare_versions(
             help="The version to change to, for example 1.31, or another library: openvino."
         ),
     ],
-    model: Annotated[
-        list[Path] | None,
-        typer.Option(help="One of your models, .onnx or .pt2, as it is; repeatable."),
-    ] = None,
+    options: FileRunOptions,
     generated: Annotated[int, typer.Option(min=0, help="Generated models to run as well.")] = 0,
     operators: Annotated[
         bool, typer.Option("--operators", help="Run a model of each ONNX operator as well.")
     ] = False,
-    input_shape: InputShapes = None,
-    size: Size = 16,
-    inputs: OwnBatch = None,
-    distribution: Drawn = None,
-    explain: Explained = 20,
-    steps: Steps = 60,
-    override: Overrides = None,
-    target: Annotated[
-        Path | None, typer.Option(help="Folder of the page; default: compare-versions/NAME.")
-    ] = None,
-    show: ShowPage = None,
 ) -> None:
     """Say which models an upgrade of a library changes, by how much, and which nodes are to blame.
 
@@ -121,20 +176,17 @@ def compare_versions(
     from asterism.differential.comparing.commands import compare_versions
 
     folder = Path("compare-versions") / f"{library}-{old}-{new}"
-    asked = input_shape, size, distribution, explain, steps, override
-    with _request(model, inputs, target, folder, *asked) as request:
+    with options.request(folder) as request:
         found = compare_versions(
             request, library, (old, new), say, generated=generated, operators=operators
         )
-    _end(found, request, show)
+    options.end(found, request)
 
 
 @app.command("compare-libraries", rich_help_panel=LIBRARIES)
+@with_shared_options
 def compare_libraries(
-    model: Annotated[
-        list[Path] | None,
-        typer.Option(help="One of your models, .onnx or .pt2, as it is; repeatable."),
-    ] = None,
+    options: FileRunOptions,
     library: Annotated[
         list[str] | None,
         typer.Option(help="A library to run them in; repeatable; default: all that are installed."),
@@ -143,17 +195,6 @@ def compare_libraries(
         list[str] | None,
         typer.Option(help="A library in another version: onnxruntime@1.20; repeatable."),
     ] = None,
-    input_shape: InputShapes = None,
-    size: Size = 16,
-    inputs: OwnBatch = None,
-    distribution: Drawn = None,
-    explain: Explained = 20,
-    steps: Steps = 60,
-    override: Overrides = None,
-    target: Annotated[
-        Path | None, typer.Option(help="Folder of the page; default: compare-libraries.")
-    ] = None,
-    show: ShowPage = None,
 ) -> None:
     """Say which libraries compute your models wrongly or fail on them, and at which nodes.
 
@@ -163,71 +204,9 @@ def compare_libraries(
     """
     from asterism.differential.comparing.commands import compare_libraries
 
-    asked = input_shape, size, distribution, explain, steps, override
-    with _request(model, inputs, target, Path("compare-libraries"), *asked) as request:
+    with options.request(Path("compare-libraries")) as request:
         found = compare_libraries(request, library or [], environment or [], say)
-    _end(found, request, show)
-
-
-@contextmanager
-def _request(
-    models: list[Path] | None,
-    inputs: Path | None,
-    target: Path | None,
-    folder: Path,
-    input_shape: list[str] | None,
-    size: int,
-    distribution: list[str] | None,
-    explain: int,
-    steps: int,
-    override: list[str] | None,
-) -> Iterator[ComparisonRequest]:
-    """What a user asks, in the project, which is made once the models can be read.
-
-    Models that keep data in other files are packed for as long as the block runs.
-    """
-    from asterism.differential.comparing.comparison import ComparisonRequest
-    from asterism.differential.subjects.model_files import SUBJECTS
-    from asterism.differential.subjects.reading import parse_shapes
-    from asterism.models.foreign.other_files import require_model_bytes
-    from asterism.models.signatures.whole_files import whole_file
-
-    with ExitStack() as stack:
-        files, faults = [], []
-        for path in models or ():
-            file = path
-            try:
-                require_file(path, "model file")
-                if path.suffix == ".onnx" or path.suffix not in SUBJECTS:
-                    require_model_bytes(path)
-                file = stack.enter_context(whole_file(path))
-            except UserError as fault:
-                faults.append(fault)
-            files.append(whole_path(file))
-        if faults and len(faults) == len(files):  # else a bad one is a row beside the others
-            raise faults[0]
-        batch, page = (path and whole_path(path) for path in (inputs, target))
-        enter_project(say)
-        yield ComparisonRequest(
-            models=files,
-            shapes=parse_shapes(input_shape or []),
-            size=size,
-            inputs=batch,
-            distributions=_drawn(distribution),
-            explained=explain,
-            steps=steps,
-            changes=override or [],
-            target=page or folder,
-        )
-
-
-def _end(found: BackendComparison, request: ComparisonRequest, show: bool | None) -> None:
-    """Say what was found, show the page, and end with 1 where something is wrong or undecided."""
-    for line in found.lines():
-        say(line)
-    show_page(request.target / "index.html", show)
-    if found.is_bad:
-        sys.exit(1)
+    options.end(found, request)
 
 
 def _drawn(distributions: list[str] | None) -> list[str]:
@@ -236,7 +215,7 @@ def _drawn(distributions: list[str] | None) -> list[str]:
     Raises:
         UserError: there are no such inputs.
     """
-    from asterism.differential.subjects.model_files import DISTRIBUTIONS
+    from asterism.differential.subjects import DISTRIBUTIONS
 
     for name in distributions or ():
         if name not in DISTRIBUTIONS:

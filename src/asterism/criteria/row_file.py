@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.os_errors import writing_to
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 Keys = NDArray[np.uint64]
 Rows = NDArray[np.uint8]

@@ -1,6 +1,5 @@
 """Data sets: one module per source, one :func:`load`."""
 
-from asterism.data.dataset import Dataset, load, load_any
-from asterism.data.params import DataParams
+from asterism.data.sources import DataParams, Dataset, load, load_any
 
 __all__ = ["DataParams", "Dataset", "load", "load_any"]

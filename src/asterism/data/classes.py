@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.data.dataset import Dataset
+from asterism.data.sources import Dataset
 
 #: Work and pages are by class. ImageNet-21k has 21,841.
 MOST_CLASSES = 30_000

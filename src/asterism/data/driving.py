@@ -19,7 +19,7 @@ from asterism.core.files.user_files import File, inside
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.data.pictures import read_picture
 
 #: Grey levels of grass, road and line as RGB, before light and noise.

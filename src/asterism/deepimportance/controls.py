@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.attacks.pixels import as_pixels, noise_of_length
+from asterism.attacks.methods import as_pixels, noise_of_length
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 log = get_logger(__name__)
 
@@ -47,12 +47,12 @@ class ControlledAugmentation:
     seed: int
 
     def clean(self) -> Iterator[NDArray[np.uint8]]:
-        """Draws of other clean inputs."""
+        """Draw other clean inputs."""
         for positions in self.clean_draws:
             yield self.images[positions]
 
     def noise(self) -> Iterator[Floats]:
-        """Draws of test inputs changed at random."""
+        """Draw test inputs changed at random."""
         for positions in self.starts:
             pixels = as_pixels(self.images[positions])
             yield noise_of_length(pixels, self.lengths, positions, self.seed)

@@ -15,10 +15,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.criteria.criterion import ActivationCriterion, Activations
+from asterism.criteria.families import ActivationCriterion, Activations
 from asterism.criteria.row_file import KeyTable, zobrist
-from asterism.deepimportance.clusters import NeuronClusters, fit_clusters
-from asterism.deepimportance.histogram import Histogram
+from asterism.deepimportance.clusters import Histogram, NeuronClusters, fit_clusters
 from asterism.deepimportance.params import ClusterParams
 
 Codes = NDArray[np.uint8]
@@ -68,11 +67,11 @@ class ImportanceDrivenCoverage(ActivationCriterion):
 
     @cached_property
     def clusters(self) -> list[NeuronClusters]:
-        """Each neuron's clusters; no training input may follow."""
+        """Each neuron's clusters; afterwards no training inputs can be added."""
         return fit_clusters(self.histograms, self._params, dense=self._dense)
 
     def of_first(self, count: int) -> Self:
-        """The coverage of the ``count`` most important neurons; nothing is covered yet."""
+        """The empty coverage of the ``count`` most important neurons."""
         part = copy.copy(self)
         part.clusters = self.clusters[:count]
         part.neurons, part.histograms = self.neurons[:count], self.histograms[:count]

@@ -10,25 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.console import get_logger
-from asterism.criteria.criterion import ActivationCriterion, build_criteria
-from asterism.criteria.params import CriteriaParams
+from asterism.criteria.families import ActivationCriterion, CriteriaParams, build_criteria
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.judged_model import JudgedModel
-from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
+from asterism.deepimportance.neurons import NeuronRelevance, Tracer, neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepimportance.tracing import Tracer
 
 log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class FittedCriteria:
-    """What the training set taught about a model.
+    """What was learnt about a model from the training set.
 
     Attributes:
         tracer: records neurons.
         subject: the subject layer's name.
-        relevance: of its neurons.
+        relevance: the relevance of its neurons.
         target_class: the class for which neurons are important; None for all.
         idc: importance-driven coverage by number of important neurons, ascending.
         others: the other criteria by name.
@@ -47,7 +45,7 @@ class FittedCriteria:
         return list(self.idc)[-1]
 
     def exercised(self, images: NDArray[Any]) -> dict[str, ActivationCriterion]:
-        """Every criterion, the others first, after these images alone."""
+        """Copies of all criteria after these images alone; IDC comes last."""
         return cover(self.tracer, {**self.others, **self.idc}, images)
 
 
@@ -98,7 +96,7 @@ def fit(
 def cover(
     tracer: Tracer, criteria: Mapping[str, ActivationCriterion], images: NDArray[Any]
 ) -> dict[str, ActivationCriterion]:
-    """Copies of criteria that have gone on with more images."""
+    """Copies of criteria that have also counted further images."""
     forks = {name: criterion.fork() for name, criterion in criteria.items()}
     for batch in tracer.stream(images):
         for criterion in forks.values():

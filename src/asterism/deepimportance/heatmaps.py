@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import write_arrays
 from asterism.deepimportance.composites import composite_of
 from asterism.deepimportance.judged_model import Floats, JudgedModel
+from asterism.deepimportance.neurons import BATCH
 from asterism.deepimportance.params import RelevanceParams
-from asterism.deepimportance.tracing import BATCH
 
 #: Pictures of a class, and classes: a page is to be looked at.
 PER_CLASS, CLASSES = 3, 20

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import PixelNetwork
 from asterism.attacks.keras_network import KerasNetwork
+from asterism.attacks.methods import PixelNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import Composite
 from asterism.deepimportance.judged_model import (
@@ -24,13 +24,13 @@ from asterism.deepimportance.judged_model import (
 from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.relevance import node_of_layer, propagate
 from asterism.deepimportance.tensor_ops import Tensor
+from asterism.models.images_and_scores import PreprocessingParams, model_input
 from asterism.models.keras_models.layers import (
     ClassifierHead,
     flatten_model,
     require_images_of,
     up_to_logits,
 )
-from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
 
 Array = NDArray[Any]
 
@@ -46,7 +46,7 @@ class Propagator:
         layer: name of the Keras layer at whose output relevance is wanted; None for the input.
         low: smallest value of the model's input (after preprocessing); one, or one a channel.
         high: largest such value.
-        dtype: of the computation; ``float64`` for checks.
+        dtype: the dtype of the computation; ``float64`` for checks.
 
     Raises:
         UserError: a layer that relevance cannot pass; no layer of that name; or one at or behind
@@ -87,12 +87,12 @@ class Propagator:
         return scores.numpy(), relevance.numpy()
 
     def per_neuron(self, inputs: Array, outputs: Array | None = None) -> tuple[Array, Array]:
-        """As calling it, with feature maps summed over their places: relevance ``(N, neurons)``."""
+        """The relevance ``(N, neurons)``: feature maps are summed over their places."""
         scores, relevance = self.tensors(inputs, outputs)
         return scores.numpy(), over_places(relevance, tf.reduce_sum).numpy()
 
     def tensors(self, inputs: Array, outputs: Array | None = None) -> tuple[Tensor, Tensor]:
-        """As calling it, without leaving TensorFlow."""
+        """The relevance as tensors of TensorFlow."""
         winner = np.full(len(inputs), -1) if outputs is None else outputs
         return self._run(tf.cast(inputs, self._dtype), tf.cast(winner, tf.int64))
 

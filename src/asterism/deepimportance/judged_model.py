@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import PixelNetwork
+from asterism.attacks.methods import PixelNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import Composite
 
@@ -41,12 +41,12 @@ class JudgedModel(ABC):
 
     @property
     def classifies(self) -> bool:
-        """Whether it has a score for each of several classes."""
+        """Whether the model has a score for each of several classes."""
         return self.outputs > 1
 
     @abstractmethod
     def require(self, items: NDArray[np.generic]) -> None:
-        """Reject inputs ``(N, …)`` of another shape than it takes.
+        """Reject inputs ``(N, …)`` of a shape that the model does not take.
 
         Raises:
             UserError: it names both shapes.
@@ -54,7 +54,7 @@ class JudgedModel(ABC):
 
     @abstractmethod
     def hidden_layers(self) -> list[str]:
-        """Names of the layers whose neurons decide: with an activation, and not the output's.
+        """Names of layers that have an activation and are not the output's.
 
         Where no layer has one, those with weights.
 
@@ -68,11 +68,11 @@ class JudgedModel(ABC):
 
     @abstractmethod
     def recorder(self, layers: Sequence[str]) -> Recorder:
-        """Records what neurons do."""
+        """A function that records the activations of neurons."""
 
     @abstractmethod
     def explainer(self, layer: str, composite: Composite) -> Explainer:
-        """Says what a layer's neurons contribute to decisions.
+        """A function that gives the relevance of a layer's neurons.
 
         Raises:
             UserError: relevance has no way to the layer.
@@ -80,7 +80,7 @@ class JudgedModel(ABC):
 
     @abstractmethod
     def pixel_explainer(self, composite: Composite) -> PixelExplainer:
-        """Says what the pixels of pictures contribute to scores.
+        """A function that gives the relevance of pixels.
 
         Raises:
             UserError: relevance has no way to the model's input.
@@ -114,6 +114,6 @@ class JudgedModel(ABC):
 
     @property
     def listed(self) -> str:
-        """All layers, for messages."""
+        """A list of all layers, for messages."""
         numbered = ", ".join(f"{i} {name}" for i, name in enumerate(self.layers))
         return f"(its layers: {numbered})"

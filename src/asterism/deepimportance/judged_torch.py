@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import fx, nn
 
-from asterism.attacks.attack import PixelNetwork
+from asterism.attacks.methods import PixelNetwork
 from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import Composite
@@ -35,16 +35,16 @@ from asterism.deepimportance.torch_layers import (
     GraphCall,
     network_of_graph,
 )
-from asterism.models.keras_models.preprocessing import PreprocessingParams, model_input
-from asterism.models.runtimes.runtime import as_array
-from asterism.models.runtimes.torch_modules import evaluating
+from asterism.models.formats import as_array
+from asterism.models.images_and_scores import PreprocessingParams, model_input
+from asterism.models.torch_modules import evaluating
 
 #: Rows of a batch that goes through the whole network at once.
 _ROWS = 128
 
 
 class JudgedTorch(JudgedModel):
-    """A module of PyTorch, or the program or graph that was exported of one.
+    """A module of PyTorch, or a program or graph exported from one.
 
     Layers are modules by their fully qualified names, and activations that are functions by the
     names that they have in the exported graph (``relu_1``).

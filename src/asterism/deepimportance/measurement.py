@@ -1,17 +1,22 @@
-"""Measuring a test set: importance-driven coverage and the other criteria, with controls."""
+"""Measuring a test set: importance-driven coverage and the other criteria, with controls.
+
+The result files hold important neurons, their clusters, and the inputs that cover them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmentation import AugmentationSet, Split, prefix_facts
+from asterism.core.files.artifacts import write_arrays, write_json
 from asterism.core.messages.console import progress
-from asterism.criteria.criterion import ActivationCriterion
+from asterism.criteria.families import ActivationCriterion
 from asterism.deepimportance.controls import ControlledAugmentation, compare
 from asterism.deepimportance.coverage import Combinations, ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import FittedCriteria, cover
@@ -22,7 +27,7 @@ Numbers = dict[str, Any]
 
 @dataclass(frozen=True)
 class ExercisingInputs:
-    """Which inputs exercise what, for one number of important neurons.
+    """For one number of important neurons, which inputs exercise which combinations.
 
     Attributes:
         subset: int64, positions in the test set of a smallest subset with the same IDC.
@@ -39,7 +44,7 @@ class ExercisingInputs:
 
 @dataclass(frozen=True)
 class AdequacyMeasurement:
-    """What a test set and its augmentations exercise.
+    """A measurement of what a test set and its augmentations exercise.
 
     Attributes:
         metrics: every number, nested by set and criterion.
@@ -177,3 +182,54 @@ def _spread(name: str, values: list[float]) -> Numbers:
 def _row(inputs: str, criterion: str, value: float, **controls: float | None) -> Numbers:
     empty = dict.fromkeys(("clean_mean", "clean_std", "noise_mean", "noise_std"))
     return {"inputs": inputs, "criterion": criterion, "value": float(value), **empty, **controls}
+
+
+BINS = 40
+
+
+def save_fitted(fitted: FittedCriteria, folder: Path) -> None:
+    """Write ``relevance.npz`` and ``neurons.json``: important neurons, clusters, histograms."""
+    relevance = fitted.relevance
+    write_arrays(folder / "relevance.npz", per_class=relevance.per_class, inputs=relevance.inputs)
+    total = relevance.total(fitted.target_class)
+    neurons = []
+    idc = fitted.idc[fitted.widest]
+    for neuron, histogram, clusters in zip(idc.neurons, idc.histograms, idc.clusters, strict=True):
+        counts, edges = np.histogram(histogram.values(), BINS, weights=histogram.counts())
+        neurons.append(
+            {
+                "neuron": int(neuron),
+                "relevance": float(total[neuron]),
+                "centroids": clusters.centroids.tolist(),
+                "silhouette": clusters.silhouette,
+                "histogram": counts.astype(np.int64).tolist(),
+                "edges": edges.tolist(),
+            }
+        )
+    facts = {
+        "layer": fitted.subject,
+        "target_class": fitted.target_class,
+        "notes": relevance.notes,
+        "neurons": neurons,
+    }
+    write_json(folder / "neurons.json", facts)
+
+
+def save_combinations(measured: AdequacyMeasurement, base: NDArray[np.int64], folder: Path) -> None:
+    """Write ``smallest_subset.npz`` and ``new_combinations.npz`` for each number of neurons.
+
+    Args:
+        measured: what test set and augmentations exercise.
+        base: positions of the test set among all test inputs; the subset's are given so too.
+        folder: the files go into folders in it that are named after the coverages (``idc_8``). Of
+            each augmentation they hold the positions in it of a smallest subset, the combinations
+            that only it reaches, uint8 ``(n, m)``, and the positions in it of inputs that do,
+            ``(n,)``.
+    """
+    for coverage, exercised in measured.exercised.items():
+        subsets = {"positions": base[exercised.subset], **exercised.subsets}
+        write_arrays(folder / coverage / "smallest_subset.npz", **subsets)
+        new = prefix_facts(
+            {name: vars(combinations) for name, combinations in exercised.new.items()}
+        )
+        write_arrays(folder / coverage / "new_combinations.npz", **new)

@@ -24,25 +24,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.deepimportance.tensor_ops import Tensor, TensorOps
+from asterism.deepimportance.tensor_ops import Tensor, ops_of
 
 LinearKind = Literal["dense", "convolution", "pooling"]
 
 
-def ops_of(tensor: Tensor) -> TensorOps:
-    """The operations of a tensor's library."""
-    if type(tensor).__module__.partition(".")[0] == "torch":
-        from asterism.deepimportance.torch_ops import TORCH
-
-        return TORCH
-    from asterism.deepimportance.tensorflow_ops import TENSORFLOW
-
-    return TENSORFLOW
-
-
 @dataclass(frozen=True)
 class Linear:
-    """``function(x, kernel) + bias``, linear in ``x`` and in ``kernel``.
+    """An operation ``function(x, kernel) + bias``, linear in ``x`` and in ``kernel``.
 
     Attributes:
         kind: what a composite chooses a rule by.
@@ -80,7 +69,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Routing:
-    """Moves, repeats, drops or selects values; its Jacobian holds zeros and ones.
+    """An operation that moves, repeats, drops or selects values; its Jacobian has zeros and ones.
 
     Attributes:
         function: the map.
@@ -97,7 +86,7 @@ class Routing:
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A function of each value alone.
+    """An operation on each value alone.
 
     Attributes:
         function: the map.
@@ -131,7 +120,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Weighted:
-    """Linear in one input, once weights are known that depend on all of them.
+    """An operation linear in one input, with weights that depend on all inputs.
 
     Relevance takes the weights for constants: Ali et al., "XAI for Transformers: better
     explanations through conservative propagation", ICML 2022, for attention (section 3.3, the rule
@@ -157,7 +146,7 @@ class Weighted:
 
 @dataclass(frozen=True)
 class Opaque:
-    """Anything else.
+    """Any other operation.
 
     Attributes:
         function: from the inputs, which need not be tensors.
@@ -205,13 +194,13 @@ class Network:
             self.nodes.append(NetworkNode(None, (), bool(np.all(np.asarray(self.low) >= 0))))
 
     def add(self, operation: Operation, *inputs: int) -> int:
-        """Append a node; its index."""
+        """Append a node, and return its index."""
         self.nodes.append(NetworkNode(operation, inputs, self._is_nonnegative(operation, inputs)))
         return len(self.nodes) - 1
 
     @property
     def start(self) -> int:
-        """Where relevance starts: the output, or the logits where the output is a softmax.
+        """The node where relevance starts: the output, or the logits before a softmax.
 
         The softmax may have other axes than the output.
         """
@@ -232,7 +221,7 @@ class Network:
         return values
 
     def folded(self) -> Network:
-        """The same function, with per-channel scaling taken into the linear operation before it.
+        """The same network, with scaling by channel folded into the linear operation before it.
 
         That is what batch normalisation after a convolution is at inference. It stays on its own
         where something else reads the convolution's output too.
@@ -273,7 +262,7 @@ class Network:
         return inherited and isinstance(operation, Routing)
 
     def leading_from(self, index: int) -> set[int]:
-        """The node, and all whose values depend on its value."""
+        """The node, and all nodes whose values depend on it."""
         found = {index}
         for later in range(index + 1, len(self.nodes)):
             if found.intersection(self.nodes[later].inputs):

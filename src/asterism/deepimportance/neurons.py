@@ -1,7 +1,8 @@
-"""Which neurons of a layer carry a model's decisions."""
+"""The activations of a model's neurons, batch by batch, and which neurons carry its decisions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,46 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
+from asterism.criteria.families import Activations
 from asterism.deepimportance.composites import composite_of
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.params import RelevanceParams
-from asterism.deepimportance.tracing import BATCH
-from asterism.models.keras_models.probabilities import notes_on_scores
+from asterism.models.images_and_scores import notes_on_scores
+
+BATCH = 512
+
+
+class Tracer:
+    """Runs inputs through a model and records the neurons of some layers.
+
+    Args:
+        model: the model.
+        subject: the layer under study.
+        layers: those whose neurons count for the criteria.
+    """
+
+    def __init__(self, model: JudgedModel, subject: str, layers: list[str]) -> None:
+        self._names = sorted({subject, *layers}, key=list(model.layers).index)
+        self._record = model.recorder(self._names)
+        self._counted = layers
+        self._subject = subject
+        self._classifies = model.classifies
+
+    def __call__(self, items: NDArray[Any]) -> Activations:
+        """Activations of one batch, ``(N, …)`` in the form that the model is given."""
+        hidden, output = self._record(items)
+        decisions = output.argmax(axis=1).astype(np.int64) if self._classifies else None
+        found = dict(zip(self._names, hidden, strict=True))
+        counted = {name: values for name, values in found.items() if name in self._counted}
+        return Activations(counted, found[self._subject], decisions)
+
+    def stream(self, items: NDArray[Any], label: str | None = None) -> Iterator[Activations]:
+        """Activations of many inputs, batch by batch, under a progress bar if it has a label."""
+        starts: Any = range(0, len(items), BATCH)
+        if label is not None:
+            starts = progress(starts, label=label, unit="batch")
+        for start in starts:
+            yield self(items[start : start + BATCH])
 
 
 @dataclass(frozen=True)
@@ -51,7 +87,7 @@ class NeuronRelevance:
         return total
 
     def ranking(self, target_class: int | None = None) -> NDArray[np.int64]:
-        """Neurons by falling :meth:`total`; of equal ones the first."""
+        """Neurons by falling :meth:`total`; of equal neurons the first one comes first."""
         return np.argsort(-self.total(target_class), kind="stable")
 
 

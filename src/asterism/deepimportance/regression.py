@@ -9,8 +9,8 @@ import keras
 import numpy as np
 
 from asterism.attacks.deviations import AttackPlan, Deviations, attack_regressor
-from asterism.attacks.params import AttackParams
-from asterism.criteria.params import CriteriaParams
+from asterism.attacks.methods import AttackParams
+from asterism.criteria.families import CriteriaParams
 from asterism.data.driving import DrivingImages, DrivingParams
 from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import fit as fit_criteria
@@ -18,8 +18,8 @@ from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.architectures import ARCHITECTURES
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.parameters.params import TrainingParams
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.params import TrainingParams
 from asterism.models.training.fitting import compile_for, fit_model, make_deterministic
 
 
@@ -47,7 +47,7 @@ def train_regressor(
     settings: DrivingParams,
     seed: int,
 ) -> tuple[Regressor, dict[str, float]]:
-    """DAVE-2 trained on mean squared error, and its error on both parts.
+    """Train DAVE-2 on mean squared error; returns it and its error on both parts.
 
     Raises:
         UserError: it has no such subject layer, which is found before it is trained.

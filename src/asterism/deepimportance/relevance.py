@@ -12,10 +12,9 @@ from asterism.deepimportance.network import (
     Routing,
     Sum,
     Weighted,
-    ops_of,
 )
 from asterism.deepimportance.rules import RelevanceStep, per_unit
-from asterism.deepimportance.tensor_ops import Tensor
+from asterism.deepimportance.tensor_ops import Tensor, ops_of
 
 
 def node_of_layer(network: Network, layer: str) -> int:
@@ -54,7 +53,7 @@ def require_path(network: Network, place: int, told: str) -> None:
 
 
 def relevance_carriers(network: Network) -> set[int]:
-    """The nodes that relevance reaches from where it starts, if it passes each; not gates."""
+    """The nodes that relevance reaches from its start; gates receive none."""
     found = {network.start}
     for index in range(network.start, 0, -1):
         if index in found:
@@ -72,7 +71,7 @@ def propagate(
     Args:
         network: the operations.
         composite: rules.
-        values: of all nodes, as :meth:`Network.values` gives them.
+        values: the values of all nodes, as :meth:`Network.values` gives them.
         seed: relevance of ``network.start``, of its shape.
         target: index of the node whose relevance is wanted.
     """

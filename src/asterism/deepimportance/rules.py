@@ -16,8 +16,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from asterism.deepimportance.network import Linear, ops_of
-from asterism.deepimportance.tensor_ops import Tensor, TensorOps
+from asterism.deepimportance.network import Linear
+from asterism.deepimportance.tensor_ops import Tensor, TensorOps, ops_of
 
 #: Keeps a denominator away from zero in the rules that have no ε of their own.
 STABILISER = 1e-6
@@ -25,7 +25,7 @@ STABILISER = 1e-6
 
 @dataclass(frozen=True)
 class RelevanceStep:
-    """What a rule works on: one linear operation and the values at it.
+    """The arguments of a rule: one linear operation and the values at it.
 
     Attributes:
         operation: the operation.
@@ -49,7 +49,7 @@ class RelevanceStep:
 
 
 class RelevanceRule(ABC):
-    """Shares relevance of outputs among inputs."""
+    """A rule that shares the relevance of outputs among inputs."""
 
     @abstractmethod
     def share(self, at: RelevanceStep) -> Tensor:
@@ -63,7 +63,7 @@ class Epsilon(RelevanceRule):
     epsilon: float
 
     def share(self, at: RelevanceStep) -> Tensor:
-        """Shares in proportion to ``x_j w_jk``; the bias keeps its part."""
+        """Share relevance in proportion to ``x_j w_jk``; the bias keeps its part."""
         kernel, bias = at.operation.parameters(at.x)
         return share_relevance(at, [(at.x, kernel)], bias, at.relevance, self.epsilon)
 
@@ -80,7 +80,7 @@ class AlphaBeta(RelevanceRule):
             raise ValueError(f"α - β must be 1 and β at least 0, not {self.alpha} and {self.beta}")
 
     def share(self, at: RelevanceStep) -> Tensor:
-        """Positive and negative contributions are shared apart."""
+        """Share relevance among positive and among negative contributions."""
         kernel, bias = at.operation.parameters(at.x)
         ops = at.ops
         plus, minus = ops.positive(kernel), ops.negative(kernel)
@@ -104,7 +104,7 @@ class Gamma(RelevanceRule):
     gamma: float
 
     def share(self, at: RelevanceStep) -> Tensor:
-        """Favours contributions of the output's own sign."""
+        """Share relevance, favouring contributions of the output's own sign."""
         ops, z = at.ops, at.operation.forward(at.x)
         positive = self._share(at, ops.positive, ops.where(z > 0, at.relevance, 0))
         negative = ops.where(z < 0, at.relevance, 0)
@@ -132,7 +132,7 @@ class ZBox(RelevanceRule):
     """LRP-z^B for inputs in a box: shares in proportion to ``x_j w_jk - l w_jk⁺ - h w_jk⁻``."""
 
     def share(self, at: RelevanceStep) -> Tensor:
-        """No share is negative, because l ≤ x ≤ h."""
+        """Share relevance by bounds of the input; no share is negative, because l ≤ x ≤ h."""
         if at.box is None:
             raise ValueError("z^B is a rule for operations that see the network's input")
         kernel, bias = at.operation.parameters(at.x)
@@ -147,7 +147,7 @@ class WSquare(RelevanceRule):
     """LRP-w²: shares in proportion to ``w_jk²``, whatever the input."""
 
     def share(self, at: RelevanceStep) -> Tensor:
-        """For first layers with unbounded inputs."""
+        """Share relevance by squared weights: for first layers with unbounded inputs."""
         kernel, bias = at.operation.parameters(at.x)
         parts = [(_filled(at, 1.0, at.x), kernel**2)]
         return share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
@@ -158,7 +158,7 @@ class Flat(RelevanceRule):
     """LRP-flat: shares equally among the inputs that an output sees."""
 
     def share(self, at: RelevanceStep) -> Tensor:
-        """For first layers, where only the place of the evidence matters."""
+        """Share relevance equally: for first layers, if only the place of evidence matters."""
         kernel, bias = at.operation.parameters(at.x)
         parts = [(_filled(at, 1.0, at.x), _filled(at, 1.0, kernel))]
         return share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)

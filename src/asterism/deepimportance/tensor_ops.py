@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 #: A tensor of TensorFlow or of PyTorch.
@@ -38,3 +39,63 @@ class TensorOps:
     ratio: Callable[[Tensor, Tensor], Tensor]
     gradient: Callable[[Callable[..., Tensor], Sequence[Any], Tensor], list[Any]]
     if_any: Callable[[Tensor, Callable[[], Tensor], Callable[[], Tensor]], Tensor]
+
+
+def ops_of(tensor: Tensor) -> TensorOps:
+    """The operations of a tensor's library."""
+    if type(tensor).__module__.partition(".")[0] == "torch":
+        return _of_torch()
+    return _of_tensorflow()
+
+
+@cache
+def _of_tensorflow() -> TensorOps:
+    """Operations on tensors of TensorFlow, which may be part of a compiled graph."""
+    import tensorflow as tf
+
+    def gradient(function: Callable[..., Tensor], xs: Sequence[Any], weights: Tensor) -> list[Any]:
+        with tf.GradientTape() as tape:
+            tape.watch(xs)
+            output = function(*xs)
+        found: list[Any] = tape.gradient(output, xs, weights)
+        return found
+
+    return TensorOps(
+        constant=lambda array, like: tf.constant(array, like.dtype),
+        spread=lambda x, like: tf.broadcast_to(x, tf.shape(like)),
+        positive=lambda x: tf.maximum(x, 0),
+        negative=lambda x: tf.minimum(x, 0),
+        where=tf.where,
+        total=tf.add_n,
+        ratio=tf.math.divide_no_nan,
+        gradient=gradient,
+        if_any=lambda mask, then, otherwise: tf.cond(tf.reduce_any(mask), then, otherwise),
+    )
+
+
+@cache
+def _of_torch() -> TensorOps:
+    """Operations on tensors of PyTorch."""
+    import torch
+
+    def is_real(x: Any) -> bool:
+        return isinstance(x, torch.Tensor) and x.is_floating_point()
+
+    def gradient(function: Callable[..., Tensor], xs: Sequence[Any], weights: Tensor) -> list[Any]:
+        given = [x.detach().requires_grad_() if is_real(x) else x for x in xs]
+        watched = [x for x in given if is_real(x)]
+        with torch.enable_grad():
+            found = iter(torch.autograd.grad(function(*given), watched, weights))
+        return [next(found) if is_real(x) else None for x in given]
+
+    return TensorOps(
+        constant=lambda array, like: torch.as_tensor(array, dtype=like.dtype, device=like.device),
+        spread=lambda x, like: x.expand_as(like),
+        positive=lambda x: x.clamp(min=0),
+        negative=lambda x: x.clamp(max=0),
+        where=torch.where,
+        total=lambda xs: torch.stack(list(xs)).sum(0) if len(xs) > 1 else xs[0],
+        ratio=lambda x, y: torch.where(y == 0, torch.zeros_like(x), x / y),
+        gradient=gradient,
+        if_any=lambda mask, then, otherwise: then() if bool(mask.any()) else otherwise(),
+    )

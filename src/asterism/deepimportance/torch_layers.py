@@ -25,7 +25,7 @@ from asterism.deepimportance.network import (
     Sum,
     Weighted,
 )
-from asterism.models.runtimes.runtime import as_array
+from asterism.models.formats import as_array
 from asterism.models.signatures.torch import modules_of, operator_of
 
 #: Functions of each value, and softmax, that give no value below zero.
@@ -110,13 +110,13 @@ class GraphCall:
         return self.constants.get(given, given) if isinstance(given, fx.Node) else given
 
     def array(self, position: int, name: str) -> NDArray[Any] | None:
-        """A constant argument as an array; None where it is none."""
+        """A constant argument as an array; None if it is no constant."""
         given = self.argument(position, name)
         return None if given is None else as_array(given)
 
     @property
     def one(self) -> bool:
-        """Whether exactly one input depends on the network's, and that is the first argument."""
+        """Whether the first argument is the only input that depends on the network's input."""
         return len(self.inputs) == 1 and self.node.args[0] is self.inputs[0]
 
     def shape(self, node: fx.Node | None = None) -> tuple[int | None, ...]:

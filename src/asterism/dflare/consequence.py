@@ -19,7 +19,7 @@ _SMALLEST, _LARGEST = 1e-30, 1 - 1e-9
 
 
 class ConsequenceParams(ParameterSection):
-    """How sure both models have to be."""
+    """How sure both models have to be for a deviation to matter."""
 
     original: float = Field(
         gt=0.5, lt=1, description="smallest probability that the original gives to the right answer"
@@ -31,7 +31,7 @@ class ConsequenceParams(ParameterSection):
 
 @dataclass(frozen=True)
 class Consequence:
-    """Judges outputs by how much a deviation matters.
+    """Judges how much deviations matter.
 
     Attributes:
         certain: the comparison, which knows answers and their probabilities.
@@ -45,7 +45,7 @@ class Consequence:
 
     @classmethod
     def of(cls, comparison: Comparison, params: ConsequenceParams) -> Consequence:
-        """The judge of this comparison's outputs.
+        """The judge for a comparison's outputs.
 
         Raises:
             UserError: the outputs have no answers with probabilities.
@@ -58,7 +58,7 @@ class Consequence:
         return cls(comparison, params.original, params.compressed)
 
     def holds(self, f: Outputs, g: Outputs, expected: Expected) -> NDArray[np.bool_]:
-        """Which deviations are consequential, bool ``(N,)``; arguments as for ``sureness``."""
+        """Whether each deviation is consequential, bool ``(N,)``; arguments as for ``sureness``."""
         right, wrong = self.certain.sureness(f, g, expected)
         consequential: NDArray[np.bool_] = (right >= self.original) & (wrong >= self.compressed)
         return consequential

@@ -14,8 +14,8 @@ from asterism.core.files.artifacts import replacing
 from asterism.dflare.pair import Model
 from asterism.dflare.repairers import Repairer
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
-from asterism.models.runtimes.formats.onnx import open_session
+from asterism.models.formats.onnx import open_session
+from asterism.models.onnx_graphs import GraphBuilder
 
 Outputs = NDArray[np.float32]
 
@@ -28,7 +28,7 @@ _FULL = 16
 
 
 def write_head(repairer: Repairer, path: Path, logits: bool = False) -> None:
-    """Write a trained repairer as ONNX, to stand behind the compressed model's file.
+    """Write a trained repairer as ONNX, to run after the compressed model's file.
 
     Input ``probabilities`` float32 ``(N, K)``, the file's own outputs; it is called ``logits`` for
     a file that gives those. Outputs ``repaired`` float32 ``(N, K)``, probabilities after repair,
@@ -123,7 +123,7 @@ def _write(model: Any, path: Path) -> None:
 
 
 class RepairedModel:
-    """A compressed model with its repairer behind it, run as it would be deployed.
+    """A compressed model followed by its repairer, as it would be deployed.
 
     Args:
         compressed: the compressed model.

@@ -47,8 +47,8 @@ from asterism.dflare.trigger import (
     write_confusion,
     write_models,
 )
-from asterism.models.classifiers.classifier import IsolatedClassifier
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.classifier import IsolatedClassifier
+from asterism.models.images_and_scores import PreprocessingParams
 
 log = get_logger(__name__)
 

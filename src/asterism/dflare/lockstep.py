@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.randomness.random_streams import first_word, stream
+from asterism.core.random_streams import BatchedStreams, first_word, stream
 from asterism.dflare import outcome
 from asterism.dflare.comparisons import Comparison
 from asterism.dflare.domains import Domain, within_bound
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-from asterism.dflare.pair import ModelPair, PairedOutputs
+from asterism.dflare.pair import ModelPair, PairedOutputs, Proposal
 from asterism.dflare.params import BoundParams
 from asterism.dflare.prediction_cache import CachedPredictions, PredictionCache
-from asterism.dflare.proposals import Proposal
-from asterism.search.batched_random_streams import BatchedStreams
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -36,7 +34,7 @@ LARGEST_BATCH, _LARGEST_BYTES = 4096, 32_000_000
 
 @dataclass(frozen=True)
 class SeedBudget:
-    """When to stop on a seed.
+    """The limits after which the search from a seed stops.
 
     Attributes:
         queries: mutants to evaluate at most.
@@ -52,7 +50,7 @@ class SeedBudget:
 
 @dataclass(frozen=True)
 class PairUnderTest:
-    """What is searched.
+    """A pair, with the domain of its inputs and the comparison of its outputs.
 
     Attributes:
         pair: the models.
@@ -168,7 +166,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         return self.bounded(owners, parents, mutate)
 
     def bounded(self, owners: Rows, fallback: Items, mutate: Callable[[Rows, int], Items]) -> Items:
-        """What ``mutate`` makes, within the bound around each one's seed if there is one.
+        """The mutants of ``mutate``, moved within the bound around their seeds if there is one.
 
         Args:
             owners: the trajectory of each, int64 ``(n,)``.
@@ -181,7 +179,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
 
     @abstractmethod
     def begin(self, trajectories: Rows, answers: PairedOutputs) -> None:
-        """Take in the answers for the seeds of the trajectories that are searched."""
+        """Record the answers for the seeds of the trajectories that are searched."""
 
     @abstractmethod
     def propose(self, trajectories: Rows) -> ProposalT:
@@ -206,7 +204,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         """
 
     def shows(self, triggers: Sequence[Trigger], answers: PairedOutputs) -> NDArray[np.bool_]:
-        """Whether other inputs in the place of triggering ones still show what these show.
+        """Whether inputs that replace triggering ones still show the same deviation.
 
         Args:
             triggers: the triggering inputs.
@@ -254,7 +252,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
     def count_together(
         self, proposal: ProposalT, answers: PairedOutputs, deviates: NDArray[np.bool_]
     ) -> None:
-        """Count all queries, and then file the mutants that trigger or failed.
+        """Count all queries, then record the mutants that trigger or failed.
 
         Whether a trajectory goes on is told by :meth:`goes_on` afterwards.
 
@@ -276,7 +274,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         last: NDArray[np.bool_],
         consequential: NDArray[np.bool_] | None,
     ) -> Rows:
-        """The same one after the other, until a mutant ends its trajectory or is the last.
+        """Count queries one after the other, until a mutant ends its trajectory or none is left.
 
         Args:
             proposal: see :meth:`count_together`, as for the next two.
@@ -309,7 +307,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         return ends
 
     def goes_on(self, trajectory: int) -> bool:
-        """Whether a trajectory has found too little yet and can still ask."""
+        """Whether a trajectory has not found enough and has queries left."""
         return not self._ended[trajectory]
 
     def _check_seeds(self) -> Rows:

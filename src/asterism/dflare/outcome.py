@@ -117,7 +117,7 @@ class Findings:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What :meth:`save` wrote."""
+        """The findings that :meth:`save` wrote."""
         with reading(f"what a search found, in {folder}"):
             records = read_table(folder / "seeds.csv").to_dicts()
             rows = read_table(folder / "triggers.csv").to_dicts()

@@ -1,4 +1,7 @@
-"""An original and its compressed model, which answer the same inputs."""
+"""An original and its compressed model, which answer the same inputs.
+
+A search proposes the inputs that both models are asked about next.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,9 +20,9 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import unanswered_inputs
-from asterism.models.classifiers.classifier import IsolatedClassifier
-from asterism.models.isolation.isolated_model import ModelCrashError
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.classifier import IsolatedClassifier
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.isolated_model import ModelCrashError
 
 Outputs = NDArray[np.float32]
 
@@ -26,6 +30,10 @@ Outputs = NDArray[np.float32]
 _CALL_SECONDS = 0.02
 #: The most items that such a call has.
 _LARGEST_FULL_BATCH = 512
+
+
+Items = NDArray[Any]
+Rows = NDArray[np.int64]
 
 
 class Model(Protocol):
@@ -42,7 +50,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class PairedOutputs:
-    """What both models say.
+    """The outputs of both models.
 
     Attributes:
         f: outputs of the original, float32 ``(N, K)``.
@@ -95,7 +103,7 @@ class ModelPair:
 
     @property
     def full_batch(self) -> int:
-        """Items that are worth a call, as the models' pace so far tells.
+        """How many items fill a call, by the models' speed so far.
 
         Nothing but the time that a search takes may depend on it.
         """
@@ -110,11 +118,11 @@ class ModelPair:
         return self._work.seconds
 
     def ask(self, items: NDArray[Any]) -> PairedOutputs:
-        """Outputs of both models; an input on which one fails takes no other along."""
+        """Outputs of both models; an input on which a model fails does not affect the others."""
         return self.submit(items).result()
 
     def submit(self, items: NDArray[Any]) -> PairQuery:
-        """The same, without waiting for it."""
+        """Ask both models without waiting for the outputs."""
         self._asked += len(items)
         f, g = (
             thread.submit(self._answer, model, items)
@@ -196,3 +204,36 @@ def open_classifiers(
                 "are no pair"
             )
         yield f, g
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Mutants to ask the models about in one call.
+
+    Attributes:
+        trajectories: whose they are, int64 ``(t,)``.
+        counts: how many queries each trajectory has, at least 1, int64 ``(t,)``.
+        items: the mutants ``(n, ...)``, trajectory by trajectory, each one's in the order in which
+            they count.
+        comes_again: which mutants a search is likely to make once more, bool ``(n,)``.
+        skipped: which of the queries have no item: they are counted, and nothing comes of them,
+            bool ``(sum of counts,)``; None: each query has its item.
+    """
+
+    trajectories: Rows
+    counts: Rows
+    items: Items
+    comes_again: NDArray[np.bool_]
+    skipped: NDArray[np.bool_] | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The query of each item, int64 ``(n,)``."""
+        if self.skipped is None:
+            return np.arange(len(self.items))
+        return np.flatnonzero(~self.skipped)
+
+    @cached_property
+    def owners(self) -> Rows:
+        """The trajectory of each item, int64 ``(n,)``."""
+        return np.repeat(self.trajectories, self.counts)[self.rows]

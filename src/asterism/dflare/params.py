@@ -7,9 +7,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from asterism.core.files.user_files import File
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Source
-from asterism.core.parameters.validation import accepted_by, named, offer
+from asterism.core.parameters.validation import Label, accepted_by, named, offer
 
 
 class PairParams(ParameterSection):
@@ -33,7 +32,7 @@ class SearchParams(ParameterSection):
 
 
 class DomainParams(ParameterSection):
-    """What the inputs are."""
+    """The domain of the inputs."""
 
     accepted_by: ClassVar[str | None] = "asterism.dflare.domains:domain_options"
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import mix
+from asterism.core.random_streams import mix
 from asterism.dflare.pair import ModelPair, Outputs, PairedOutputs, PairQuery
 
 #: What the answers that are kept, the latest, may take in memory, and an entry beside its numbers.
@@ -22,7 +22,7 @@ _KEPT_BYTES, _ENTRY_BYTES = 1 << 25, 500
 
 
 class PredictionCache:
-    """A pair of models, and what they said about the latest inputs.
+    """A pair of models, with their answers to the latest inputs.
 
     What it answers is what the models would, since an input's row is the same in every batch.
     An input on which a model failed is not remembered.
@@ -38,7 +38,7 @@ class PredictionCache:
         self._filed = 0
 
     def submit(self, items: NDArray[Any], comes_again: NDArray[np.bool_]) -> CachedPredictions:
-        """Ask about the items that are new, without waiting for it.
+        """Ask about the items that are new, without waiting for the answers.
 
         Args:
             items: ``(N, ...)``.
@@ -68,7 +68,7 @@ class PredictionCache:
         return CachedPredictions(self, question, fresh, ~known, numbers[~known], shelved)
 
     def remember(self, new: Mapping[bytes, int], answers: PairedOutputs) -> None:
-        """Keep answers for inputs, but for failures.
+        """Keep answers for inputs; failures are not kept.
 
         Args:
             new: the answer's row by the input's key.
@@ -96,7 +96,7 @@ class PredictionCache:
 
 
 def item_keys(items: NDArray[Any]) -> list[bytes]:
-    """What tells items ``(N, ...)`` of one shape apart: 128 bits of each.
+    """Keys of 128 bits that differ for different items ``(N, ...)`` of one shape.
 
     Each word of an item is mixed with its place; the keys are a sum and a weighted sum of these.
     """
@@ -115,7 +115,7 @@ def item_keys(items: NDArray[Any]) -> list[bytes]:
 
 @dataclass(frozen=True)
 class CachedPredictions:
-    """Items of which some are known, and about the others of which the models were asked.
+    """Answers for items: some are known, and the models were asked about the others.
 
     Attributes:
         prediction_cache: takes in what is new.

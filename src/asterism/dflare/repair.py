@@ -15,7 +15,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import options_of
-from asterism.core.randomness.random_streams import spawn_integer
+from asterism.core.random_streams import spawn_integer
 from asterism.dflare.deploy import write_head
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import PairedOutputs
@@ -31,7 +31,7 @@ REPAIRED = "repaired"
 
 @dataclass(frozen=True)
 class RepairExamples:
-    """What the original and the compressed model say about inputs.
+    """The answers of the original and of the compressed model to inputs.
 
     Attributes:
         probabilities: outputs of the compressed model, float32 ``(N, K)``.
@@ -88,7 +88,7 @@ def gather_examples(
 
 
 def obstacle_to_repair(examples: RepairExamples) -> str:
-    """Why no repairer can learn from these; empty where one can."""
+    """Why no repairer can learn from these examples; empty if one can."""
     if not len(examples):
         return "a model failed on every seed: there is nothing to learn a repair from"
     if examples.agreement == 1.0:
@@ -105,13 +105,13 @@ def obstacle_to_repair(examples: RepairExamples) -> str:
 
 
 def unused_images(images: NDArray[np.uint8], seeds: SearchSeeds) -> NDArray[np.uint8]:
-    """The test images that were no seeds: what no repairer has learnt from."""
+    """The test images that were no seeds, from which no repairer has learnt."""
     return np.delete(images, seeds.numbers, axis=0)
 
 
 @dataclass(frozen=True)
 class RepairCounts:
-    """What a repairer did to inputs that it had not learnt from.
+    """What a repairer did on inputs from which it had not learnt.
 
     Attributes:
         inputs: how many there were.
@@ -251,7 +251,7 @@ def choose_repairer(results: dict[str, dict[str, Any]]) -> str:
 
 
 def repair_status(result: dict[str, Any]) -> str:
-    """What came of a repair by the cross-validation's result for the chosen repairer."""
+    """What came of a repair, by the cross-validation of the chosen repairer."""
     if result["improvement_count"] > 0:
         return REPAIRED
     return "nothing gained: the chosen repairer breaks at least as many inputs as it repairs"

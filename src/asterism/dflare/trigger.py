@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays, write_arrays, write_json, write_table
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, prefix_errors, reading
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.running.footprint import processor_seconds
@@ -37,7 +37,7 @@ _GROUP = 500
 
 @dataclass(frozen=True)
 class SearchSeeds:
-    """Where searches start.
+    """The inputs from which searches start.
 
     Attributes:
         items: ``(N, ...)``.
@@ -48,12 +48,12 @@ class SearchSeeds:
     numbers: NDArray[np.int64]
 
     def in_groups(self, size: int) -> list[SearchSeeds]:
-        """The seeds in their order, so many at a time."""
+        """The seeds in order, in groups of a given size."""
         starts = range(0, len(self.numbers), size)
         return [SearchSeeds(self.items[s : s + size], self.numbers[s : s + size]) for s in starts]
 
     def of(self, numbers: Sequence[int]) -> NDArray[Any]:
-        """The items that have these numbers, which may repeat."""
+        """The items with these numbers, which may repeat."""
         items: NDArray[Any] = self.items[np.searchsorted(self.numbers, numbers)]
         return items
 
@@ -72,7 +72,7 @@ def draw_seeds(items: NDArray[Any], count: int, seed: int) -> SearchSeeds:
 
 
 def budget_of(params: TriggerParams) -> SeedBudget:
-    """When the search lane stops on a seed."""
+    """The limits after which the search lane stops on a seed."""
     return SeedBudget(params.queries, params.n_triggers, params.seconds)
 
 
@@ -246,7 +246,7 @@ def _distances(
 
 
 def write_confusion(path: Path, findings: Findings) -> None:
-    """How often which label of the original became which label of the compressed model."""
+    """Write how often each label of the original became each label of the compressed model."""
     pairs = Counter((int(t.f.argmax()), int(t.g.argmax())) for t in findings.triggers)
     rows = np.array(
         [(*labels, count) for labels, count in sorted(pairs.items())], np.int64
@@ -262,7 +262,7 @@ def load_seeds(folder: Path) -> SearchSeeds:
 
 
 def write_models(path: Path, models: Iterable[tuple[Path, Any]]) -> None:
-    """What the models' files are and how they are run."""
+    """Write names, sizes and notes of the models' files."""
     facts = [
         {"name": model.name, "bytes": file.stat().st_size, "notes": list(model.notes)}
         for file, model in models

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import psutil
 
-from asterism.core.files.own_folders import require_own
+from asterism.core.files.folders import require_own
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
-from asterism.doctor.check import Check, Status
+from asterism.doctor import Check, Status
 
 _GB = 1e9
 

@@ -12,8 +12,8 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.files.locks import is_lock_held
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import name_first
-from asterism.core.resuming import state as saved_state
-from asterism.doctor.check import Check
+from asterism.doctor import Check
+from asterism.dvc_hydra import saved_state
 from asterism.dvc_hydra.commands import LOCK, TEMPORARY, require_usable
 from asterism.dvc_hydra.local_settings import default_remote
 from asterism.project import check_code

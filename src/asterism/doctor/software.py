@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from asterism.core.messages.escaping import name_first
 from asterism.differential.adapters.environments import installed_versions
-from asterism.doctor.check import Check, Status
+from asterism.doctor import Check, Status
 
 #: Pinned versions: of the checkout, or of the packages that made the project's results.
 LOCK = Path("requirements.lock")

@@ -102,7 +102,7 @@ class CacheObjects:
             raise _rejection([object_path(self._folder, one) for one in faulty])
 
     def require_all(self) -> None:
-        """As :meth:`require`, of all objects in the cache."""
+        """Reject objects of the whole cache that are not what their names say."""
         found = [path.parent.name + path.name for path in self._folder.glob("files/md5/??/*")]
         self.require(name for name in found if is_digest(name))
 
@@ -122,7 +122,7 @@ class CacheObjects:
             objects = (digest, *members_of(self._folder, digest).values())
             if all(map(self._is_known, objects)) or self._is_copied(path, digest):
                 continue
-            _remove(path)
+            remove_output(path)
             raise UserError(
                 f"{os.path.relpath(path)} is removed, since its object in the cache was replaced "
                 "while it was being taken: run the same command again"
@@ -218,7 +218,7 @@ def _hash(path: Path) -> tuple[str, os.stat_result]:
 
 
 def _told(status: os.stat_result) -> str:
-    """What changes when a file does. Who may write a file can set all but the last time."""
+    """Facts that change whenever a file does. Its writers can set all of them but the last time."""
     facts = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return " ".join(map(str, facts))
 
@@ -232,7 +232,8 @@ def _remembered(memory: Path) -> dict[str, str]:
     return {}
 
 
-def _remove(path: Path) -> None:
+def remove_output(path: Path) -> None:
+    """Remove a file, a link or a folder, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -240,7 +241,7 @@ def _remove(path: Path) -> None:
 
 
 def place_output(cache: Path, kinds: Sequence[str], output: Path, facts: dict[str, Any]) -> None:
-    """Make an output, of which nothing is there.
+    """Put an output into the workspace, where nothing is at its path.
 
     Args:
         cache: its folder. It has the objects, and each is what its name says.

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
+from asterism.core.files.folders import own_folder
 from asterism.core.files.limits import read_within
 from asterism.core.files.locks import hold_lock
 from asterism.core.files.os_errors import rejection_line
-from asterism.core.files.own_folders import own_folder
 from asterism.core.files.plain_files import require_no_link, require_plain_file
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
@@ -74,7 +74,7 @@ def dvc(root: Path, *words: str, afresh: bool = False) -> int:
 
 
 def dvc_quietly(root: Path, *words: str) -> None:
-    """The same, of a command that is a step of another; nothing is written to the terminal.
+    """Run a DVC command silently; it is a step of a command of this project's.
 
     Raises:
         UserError: it failed; with what DVC says.
@@ -147,7 +147,7 @@ def private_notes(root: Path, afresh: bool = False) -> Iterator[None]:
 
     Raises:
         UserError: the folder is open to others, see
-            :func:`~asterism.core.files.own_folders.require_own`.
+            :func:`~asterism.core.files.folders.require_own`.
     """
     if afresh:
         with tempfile.TemporaryDirectory() as folder, _set(folder):

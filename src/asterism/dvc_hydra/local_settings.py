@@ -117,7 +117,7 @@ def dvc_settings(workspace: Path) -> ConfigParser:
 def cache_folder(workspace: Path) -> Path:
     """The folder of a workspace's cache."""
     folder = dvc_settings(workspace).get("cache", "dir", fallback="cache")
-    return workspace / ".dvc" / _plain(folder)
+    return workspace / ".dvc" / Path(_plain(folder)).expanduser()
 
 
 def link_kinds(workspace: Path) -> list[str]:

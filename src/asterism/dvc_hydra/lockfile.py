@@ -152,7 +152,7 @@ def read_as_dvc(path: Path) -> dict[str, Any]:
 
 
 def parse_as_dvc(text: str, source: str) -> dict[str, Any]:
-    """The same of a text.
+    """What DVC takes from a text in YAML; see :func:`read_as_dvc`.
 
     Args:
         text: YAML.

@@ -15,13 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.folders import remove_tree
 from asterism.core.files.locks import hold_lock
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
-from asterism.dvc_hydra.cache_objects import objects_of, place_output
+from asterism.dvc_hydra.cache_objects import objects_of, place_output, remove_output
 from asterism.dvc_hydra.commands import LOCK, dvc, dvc_quietly, require_usable
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
@@ -188,7 +187,7 @@ class Repository:
             return
         outputs = [outputs_of(self.root, entry) for entry in entries.values()]
         for path in (path for paths in outputs for path in paths):
-            _remove(path)
+            remove_output(path)
         with self.lock(), hold_lock(self.root / LOCK):
             lockfile.set_entries(self.root, entries)
         kinds = link_kinds(self.root)
@@ -209,7 +208,7 @@ class Repository:
             UserError: DVC cannot take the outputs.
         """
         for name in set(stage.outs) - set(stage.kept):
-            _remove(self.root / name)
+            remove_output(self.root / name)
         say(f"Running stage '{stage.name}':")
         before()
         environment = os.environ | {"DVC_ROOT": str(self.root), "DVC_STAGE": stage.name}
@@ -317,10 +316,3 @@ def _makers_of(path: Path, makers: Mapping[Path, str]) -> set[str]:
 def _in_shell(line: str) -> list[str]:
     shell = os.environ.get("SHELL") or "/bin/sh"
     return [shell, *_PLAIN.get(Path(shell).name, []), "-c", line]
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        remove_tree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -29,7 +29,7 @@ _SIZES = {"size", "nfiles"}
 
 
 def key_of(facts: Mapping[str, Any]) -> str:
-    """The key of a stage: SHA-256 of its facts as JSON, without sizes and hashes of outputs.
+    """DVC's key of a stage: SHA-256 of its facts as JSON, without sizes and hashes of outputs.
 
     Args:
         facts: ``cmd``, ``deps``, ``params`` and ``outs``, as ``dvc.lock`` has them.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
+from asterism.core.resuming.work_units import PIPELINE
 from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.commands import errors_of_dvc, private_notes
 from asterism.dvc_hydra.hashes import Hashes
@@ -141,10 +142,6 @@ def outputs_of(root: Path, entry: Mapping[str, Any]) -> dict[Path, str]:
             )
         found[root / out["path"]] = str(out["md5"])
     return found
-
-
-#: The file that defines the pipeline.
-PIPELINE = "dvc.yaml"
 
 
 def read_stages(root: Path) -> dict[str, Stage]:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
+from asterism.core.files.folders import own_folder
 from asterism.core.files.locks import hold_lock_now
-from asterism.core.files.own_folders import own_folder
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.work_units import ALONE
 from asterism.core.running.footprint import processor_seconds
@@ -26,10 +26,9 @@ from asterism.core.settings import machine
 from asterism.differential.engine.execution import execute, open_worker_pool
 from asterism.differential.oracle.finding import signature
 from asterism.differential.oracle.oracle import judge_all, metrics_of
-from asterism.differential.report.known_issues import issue_of, read_known_issues
-from asterism.differential.report.writing import UNIQUE
+from asterism.differential.params import TriageSettings
+from asterism.differential.report.writing import UNIQUE, issue_of, read_known_issues
 from asterism.differential.shrinking.unique_finding import UniqueFinding
-from asterism.differential.triage.params import TriageSettings
 from asterism.differential.triage.remembering import remembered, triage_run
 from asterism.differential.triage.triage import OUTSIDE_FOLDER, FindingsToTriage, triage_and_write
 from asterism.memo.graphs.graph import Graph

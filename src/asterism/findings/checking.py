@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.settings import machine
 from asterism.differential.adapters.backend_names import product_of
 from asterism.differential.adapters.environments import (

@@ -9,25 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing
+from asterism.core.files.folders import require_own
 from asterism.core.files.limits import read_within
-from asterism.core.files.own_folders import require_own
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.confirming import run_script
-from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE
+from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE, KnownIssue, issue_of
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.findings.checking import LIVES, note_run, word_of
 from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding, name_finding, names_place
 from asterism.findings.occurrences import Candidate, have_one_cause
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
 from asterism.memo.graphs.keras_build import layer_name
+from asterism.memo.graphs.store import graph_from_json
 from asterism.memo.universe.keras_options import OF_WEIGHTS
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
 _KEPT = (REPRO, "arrays.npz", "model.json", "model.keras", "model.onnx")

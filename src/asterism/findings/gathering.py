@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.files.own_folders import own_temporary_folder
+from asterism.core.files.folders import own_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
@@ -16,8 +16,8 @@ from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.comparing.commands import pairs_of
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.report.known_issues import KnownIssue, issue_of, read_known_issues
-from asterism.differential.triage.params import TriageSettings
+from asterism.differential.params import TriageSettings
+from asterism.differential.report.writing import KnownIssue, issue_of, read_known_issues
 from asterism.findings.calls.campaign import CALLS, count_calls
 from asterism.findings.calls.candidates import CallScripts, all_call_occurrences
 from asterism.findings.calls.running import CallWorkers

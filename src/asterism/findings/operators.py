@@ -19,8 +19,8 @@ from asterism.differential.comparing.cases import UpgradePair, change_of
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import UNSUPPORTED
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import DIFFERENCES
+from asterism.differential.params import JudgeParams
 from asterism.differential.report.numbers import simple_inputs
 from asterism.differential.subjects.onnx_file import Subject
 from asterism.differential.subjects.operators import operator_subjects

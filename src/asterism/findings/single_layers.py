@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.keras_options import OF_WEIGHTS
+from asterism.memo.universe.layers import LayerSpec, universe
 from asterism.memo.universe.parameters import Number, Parameter, Sizes
-from asterism.memo.universe.spec import LayerSpec, universe
 from asterism.memo.universe.tensors import INTEGER, Config, InvalidLayerError, Tensor
 
 #: Words that many layers share: all of them in one layer of each of these types, one in others.

@@ -19,7 +19,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness
+from asterism.core.random_streams import Draws, Randomness
+from asterism.images import MUTATORS, Images, Mutator
 
 #: Values of a row from which on OpenCV filters it by vector instructions, up to 25 times as fast:
 #: 64 that go into a register of AVX-512, and the margins.
@@ -69,7 +70,7 @@ class SizedBlur(Mutator):
         return same
 
     def apply(self, images: Images, draws: Draws) -> Images:
-        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         mutants, in_strip = images.copy(), {}
         for size in self.sizes:
             (rows,) = (draws["size"] == size).nonzero()
@@ -204,7 +205,7 @@ class BilateralBlur(Mutator):
         return {}
 
     def apply(self, images: Images, draws: Draws) -> Images:
-        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         # Image by image: side by side would save little time, and OpenCV's rounding here depends
         # on a value's column.
         mutants = np.empty_like(images)

@@ -15,7 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness
+from asterism.core.random_streams import Draws, Randomness
+from asterism.images import MUTATORS, Images, Mutator
 
 #: Images whose coordinates are computed together: so many stay in a processor's cache.
 _CHUNK = 64
@@ -42,7 +43,7 @@ class AffineMutator(Mutator):
         """
 
     def apply(self, images: Images, draws: Draws) -> Images:
-        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         matrices = self.sampling(draws)
         mutants = np.empty_like(images)
         size = max(1, min(_CHUNK, _ROWS // (images.shape[1] + 2)))

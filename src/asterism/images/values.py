@@ -13,21 +13,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import (
+from asterism.core.random_streams import (
     LEVELS,
+    Draws,
+    Randomness,
     distinct_integers,
     standard_normal,
     uniform_levels,
 )
-from asterism.images.mutator import (
-    MUTATORS,
-    Draws,
-    Images,
-    Mutator,
-    Randomness,
-    to_pixels,
-    wrapped,
-)
+from asterism.images import MUTATORS, Images, Mutator, to_pixels, wrapped
 
 
 @MUTATORS.register("gaussian_noise")
@@ -54,7 +48,7 @@ class GaussianNoise(Mutator):
         return {"noise": noise}
 
     def apply(self, images: Images, draws: Draws) -> Images:
-        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         noisy = images + draws["noise"]
         return wrapped(noisy) if self.wrap else to_pixels(noisy)
 
@@ -93,7 +87,7 @@ class MultiplicativeNoise(Mutator):
         return {"factors": factors}
 
     def apply(self, images: Images, draws: Draws) -> Images:
-        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         scaled = images * draws["factors"]
         return wrapped(scaled) if self.wrap else to_pixels(scaled)
 
@@ -126,7 +120,7 @@ class SaltAndPepperNoise(Mutator):
         return {"salt": level < half, "pepper": level > LEVELS - 1 - half}
 
     def apply(self, images: Images, draws: Draws) -> Images:
-        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         mutants: Images = np.negative(draws["salt"].astype(np.uint8))  # 0 or 255
         mutants |= images
         mutants &= draws["pepper"].astype(np.uint8) - np.uint8(1)  # 255 or 0
@@ -157,7 +151,7 @@ class Contrast(Mutator):
         return {"factor": rng.uniform(self.low, self.high, size=shape[0]).astype(np.float32)}
 
     def apply(self, images: Images, draws: Draws) -> Images:
-        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         return to_pixels(images * draws["factor"][:, None, None, None])
 
 
@@ -187,7 +181,7 @@ class Brightness(Mutator):
         return same
 
     def apply(self, images: Images, draws: Draws) -> Images:
-        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         shifted = images + draws["levels"][:, None, None, None]
         mutants: Images = np.clip(shifted, 0, 255).astype(np.uint8)
         return mutants
@@ -213,7 +207,7 @@ class PixelChange(Mutator):
             raise ValueError(f"at least 1 pixel must change, not {self.low}")
 
     def misfit(self, shape: tuple[int, int, int]) -> str:
-        """See :meth:`~asterism.images.mutator.Mutator.misfit`."""
+        """See :meth:`~asterism.images.Mutator.misfit`."""
         height, width, _ = shape
         if height * width >= self.low:
             return ""
@@ -237,7 +231,7 @@ class PixelChange(Mutator):
         }
 
     def apply(self, images: Images, draws: Draws) -> Images:
-        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         number, height, width, channels = images.shape
         mutants = images.copy()
         pixels = mutants.reshape(number, height * width, channels)

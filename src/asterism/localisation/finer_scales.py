@@ -13,9 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.localisation.graph import Array, OnnxGraph
+from asterism.localisation.graph import MICROSOFT, Array, NodePatch, OnnxGraph
 from asterism.localisation.matching import MOVES_OF_CONSTANTS, constant_value, moved_back, owners
-from asterism.localisation.patches import MICROSOFT, NodePatch
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, plain_operator
 from asterism.localisation.reading import PER_CHANNEL_OPSET
 from asterism.localisation.scales import SHARES, best_range, by_channel
@@ -38,14 +37,14 @@ _ROOM = np.array([2.0])
 
 @dataclass(frozen=True)
 class Precision:
-    """Bits of what is quantised anew, 8 or 16.
+    """The number of bits, 8 or 16, of values that are quantised anew.
 
     ONNX Runtime has integer kernels for 8 bits on the processor. With 16 it computes such nodes in
     float, and other devices with integers.
 
     Attributes:
-        outputs: of tensors, and of the constants that operators like ``Add`` take.
-        weights: of convolutions and products.
+        outputs: those of tensors, and of the constants that operators like ``Add`` take.
+        weights: those of weights of convolutions and products.
     """
 
     outputs: int = 8
@@ -57,7 +56,7 @@ class FinerScales:
 
     Args:
         pair: the matched pair.
-        values: of :func:`observed_values`, which ranges are chosen by.
+        values: the values of :func:`observed_values`, which ranges are chosen by.
         precision: how many bits there are.
         ranges: of outputs of 8 bits: as they are (``kept``), that of the values (``whole``), or
             maybe a smaller one (``clipped``), which is better for most values, and worse for a

@@ -1,4 +1,7 @@
-"""An ONNX graph as a network of tensors: which node produces each, and which nodes consume it."""
+"""An ONNX graph as a network of tensors: which node produces each, and which nodes consume it.
+
+A graph is changed by giving nodes other constants, and by inserting nodes.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
-from asterism.models.onnx_graphs.node_order import inputs_of as inputs_of
-from asterism.models.onnx_graphs.node_order import ordered as ordered
-from asterism.models.onnx_graphs.node_order import subgraphs as subgraphs
+from asterism.models.onnx_graphs import inputs_of, ordered, subgraphs
 
 Array = NDArray[Any]
 
 
 class OnnxGraph:
-    """An index over a model; the model itself is not changed by it.
+    """An index of an ONNX model, which leaves the model unchanged.
 
     Args:
         model: an ``onnx.ModelProto`` with unique tensor names, as ONNX demands.
@@ -94,7 +95,7 @@ def _rename_inputs(node: Any, names: Mapping[str, str]) -> None:
 
 
 def cone(graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool]) -> set[int]:
-    """Indices of the nodes that compute tensors from those where ``stops`` is true."""
+    """Indices of the nodes that compute given tensors, back to tensors where ``stops`` is true."""
     found: set[int] = set()
     waiting = list(tensors)
     while waiting:
@@ -158,3 +159,93 @@ def assembled(
 def imports_of(model: Any) -> dict[str, int]:
     """Versions of a model's operator sets, by domain; ONNX' own is ``""``."""
     return {("" if e.domain == "ai.onnx" else e.domain): e.version for e in model.opset_import}
+
+
+#: Where operators on integers of 16 bits are, before ONNX' own set has them.
+MICROSOFT, _WIDE_OPSET = "com.microsoft", 21
+
+
+class NodePatch:
+    """Changes to the compressed graph for one quantised node.
+
+    Args:
+        graph: the compressed graph.
+        prefix: what the names of new constants and tensors begin with.
+
+    Attributes:
+        nodes: nodes of the graph as they become, by index.
+        added: nodes that are put in.
+        constants: new initialisers.
+    """
+
+    def __init__(self, graph: OnnxGraph, prefix: str) -> None:
+        self._graph, self._prefix = graph, prefix
+        self.nodes: dict[int, Any] = {}
+        self.added: list[Any] = []
+        self.constants: dict[str, Array] = {}
+
+    def replace(self, index: int, inputs: Mapping[int, Array]) -> Any:
+        """Replace inputs of a node by constants, by position; returns the new node."""
+        node = self.nodes.get(index)
+        if node is None:
+            node = self.nodes[index] = deepcopy(self._graph.nodes[index])
+        for place, values in inputs.items():
+            node.input.extend([""] * (place + 1 - len(node.input)))
+            node.input[place] = self._constant(f"{index}/{place}", values)
+        return node
+
+    def requantise(self, index: int, scale: Array, zero: Array) -> None:
+        """Give a quantising or dequantising node another scale and zero point."""
+        self._widen(self.replace(index, {1: scale, 2: zero}), zero)
+
+    def dequantise(self, index: int, values: Array, scale: Array, zero: Array, axis: int) -> None:
+        """Give a ``DequantizeLinear`` node other constants; an axis below 0 means none."""
+        node = self.replace(index, {0: values, 1: scale})
+        del node.input[2:]
+        node.input.append("")
+        self.replace(index, {2: zero})
+        del node.attribute[:]
+        if axis >= 0:
+            node.attribute.append(helper.make_attribute("axis", axis))
+        self._widen(node, zero)
+
+    def product(self, index: int, operator: str, attributes: Any, given: tuple[str, str]) -> None:
+        """Replace a node by an operator on two tensors; the output keeps its name."""
+        node = self.replace(index, {})
+        node.op_type, node.domain = operator, ""
+        node.input[:] = given
+        del node.attribute[:]
+        node.attribute.extend(attributes)
+
+    def quantised(self, tensor: str, scale: Array, zero: Array) -> str:
+        """Add both quantising nodes after a tensor; returns the name of the new tensor."""
+        names = [self._constant(f"{tensor}/scale", scale), self._constant(f"{tensor}/zero", zero)]
+        levels = self._add("QuantizeLinear", [tensor, *names], f"{tensor}/levels", zero)
+        return self._add("DequantizeLinear", [levels, *names], f"{tensor}/wide", zero)
+
+    def stored(self, name: str, values: Array, scale: Array, zero: Array, axis: int) -> str:
+        """Add quantised weights; returns the name of their real numbers."""
+        parts = {"values": values, "scale": scale, "zero": zero}
+        given = [self._constant(f"{name}/{part}", part_of) for part, part_of in parts.items()]
+        made = self._add("DequantizeLinear", given, f"{name}/real", zero)
+        if scale.ndim:
+            self.added[-1].attribute.append(helper.make_attribute("axis", axis))
+        return made
+
+    def _constant(self, name: str, values: Array) -> str:
+        full = f"{self._prefix}/{name}"
+        self.constants[full] = values
+        return full
+
+    def _add(self, operator: str, given: list[str], name: str, zero: Array) -> str:
+        made = f"{self._prefix}/{name}"
+        node = helper.make_node(operator, given, [made], name=made)
+        self._widen(node, zero)
+        self.added.append(node)
+        return made
+
+    def _widen(self, node: Any, zero: Array) -> None:
+        """Take the operator from where there is one for such integers."""
+        is_wide = np.asarray(zero).dtype.itemsize > 1
+        if is_wide and self._graph.opset() < _WIDE_OPSET:
+            node.domain = MICROSOFT

@@ -9,10 +9,11 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import OnnxGraph, assembled, imports_of, inputs_of, renamed
+from asterism.localisation.graph import OnnxGraph, assembled, imports_of, renamed
 from asterism.localisation.matching import owners
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import FLOATS
+from asterism.models.onnx_graphs import inputs_of
 
 #: What the names of the original's parts begin with in another graph.
 _ORIGINAL = "original/"
@@ -154,11 +155,11 @@ def _moved(node: Any, name_here: Any, names: dict[str, str]) -> Any:
 
 
 def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[Any, dict[str, str]]:
-    """The original with each quantised node beside it, which takes the original's tensors.
+    """The original, with a copy of each quantised node that takes the original's tensors.
 
     Args:
         pair: the matched pair.
-        tensors: of the original, that are wanted.
+        tensors: the tensors of the original, that are wanted.
 
     Returns:
         The model, which gives these tensors and the quantised nodes' versions of them, where there
@@ -205,7 +206,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
 
 
 def serialise_checked(model: Any, name: str) -> bytes:
-    """A model as the bytes of its file, once ONNX' checker has nothing to say against it.
+    """A model as the bytes of its file, after ONNX' checker has accepted it.
 
     Raises:
         UserError: the checker rejects it.

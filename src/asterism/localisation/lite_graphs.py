@@ -21,11 +21,11 @@ _INTEGERS = {"INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16}
 
 
 def convertible(content: bytes, name: str) -> bytes:
-    """A LiteRT file whose inputs, outputs and variables are inputs and outputs of real numbers.
+    """A LiteRT file with all inputs, outputs and variables turned into ones of real numbers.
 
     Args:
-        content: of the file.
-        name: of the file, for messages.
+        content: the content of the file.
+        name: the name of the file, for messages.
 
     Returns:
         The file's content; as it was where nothing has to be changed.

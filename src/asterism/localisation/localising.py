@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asterism.localisation.matching import constant_value
-from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode
+from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Array, side_by_side
 from asterism.localisation.tensor_errors import TensorError, own_noise, tensor_errors
 from asterism.localisation.trials import (
@@ -38,14 +38,14 @@ _SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")
 
 
 class Budget:
-    """Evaluations that may still be spent."""
+    """Counts the evaluations that may still be spent."""
 
     def __init__(self, evaluations: int) -> None:
         self.left = evaluations
         self.spent = 0
 
     def take(self, wanted: int) -> int:
-        """As many of the wanted evaluations as there are."""
+        """The number of evaluations that may be spent: those wanted, or all that are left."""
         taken = min(wanted, self.left)
         self.left -= taken
         self.spent += taken
@@ -54,30 +54,39 @@ class Budget:
 
 @dataclass(frozen=True)
 class RankedNode:
-    """A quantised node and what it is to blame for.
+    """A quantised node, or a module of PyTorch, and what it is to blame for.
 
     Attributes:
-        index: in ``pair.nodes``.
-        node: the quantised node.
+        index: of the node in ``pair.nodes``, or of the module among those that can be exchanged.
+        node: its name.
+        operator: its type.
         explained: share of the deviation that is gone with this node alone in float; negative
             where there is more then. None where the budget allowed no trial.
         error_explained: the same of the outputs' squared error.
-        own: relative error of its output, where it takes the original's tensors.
+        own_error: relative error of its output, where it takes the original's tensors.
     """
 
     index: int
-    node: QuantisedNode
+    node: str
+    operator: str
     explained: float | None
     error_explained: float | None
-    own: float
+    own_error: float
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Order of the ranking: deviation explained, then error explained, then own error."""
+        if self.explained is None or self.error_explained is None:
+            return (1.0, 0.0, 0.0, -self.own_error, self.index)
+        return (0.0, -self.explained, -self.error_explained, -self.own_error, self.index)
 
 
 @dataclass(frozen=True)
 class Localisation:
-    """What is to blame.
+    """The nodes to blame, and sets of them that were tried in float.
 
     Attributes:
-        errors: of the tensors along the graph.
+        errors: the errors of the tensors along the graph.
         ranking: quantised nodes, the most to blame first.
         order: indices of nodes, in the order in which they join the set that stays float.
         trials: what the sets of the order's beginnings do, by their sizes from 0; measured.
@@ -92,7 +101,7 @@ class Localisation:
 
 
 class BlamedNodes:
-    """What is to blame, from which sets of nodes are grown.
+    """Ranks the nodes to blame, and grows sets of them.
 
     Where all trials of single nodes over all inputs would be dear, they are over the first inputs,
     and, where that does not suffice, the nodes are halved.
@@ -103,7 +112,7 @@ class BlamedNodes:
         most: nodes of the largest set, a tenth of all where it is None.
 
     Attributes:
-        errors: of the tensors along the graph.
+        errors: the errors of the tensors along the graph.
         ranking: quantised nodes, the most to blame first.
     """
 
@@ -130,11 +139,11 @@ class BlamedNodes:
         ranking = [
             _ranked(pair, few.base, i, singles.trials.get(i), noise[i]) for i in range(count)
         ]
-        self.ranking: list[RankedNode] = sorted(ranking, key=_blame)
+        self.ranking: list[RankedNode] = sorted(ranking, key=lambda ranked: ranked.rank)
         self._greedy = _Greedy(runner, few, singles, noise)
 
     def grown(self, enough: float, most: int | None = None) -> Localisation:
-        """What is found once a set has grown until enough of the deviation is gone.
+        """The localisation after a set has grown until enough of the deviation is gone.
 
         Args:
             enough: share of the deviation.
@@ -149,11 +158,11 @@ class BlamedNodes:
 
 
 def work_of(pair: MatchedPair, errors: Sequence[TensorError]) -> float:
-    """Multiplications of one run, about; values of tensors count as some.
+    """About how many multiplications one run takes; storing values of tensors counts as some.
 
     Args:
         pair: the matched pair.
-        errors: of the pair's tensors, which say how many values each has.
+        errors: the errors of the pair's tensors, which say how many values each has.
     """
     values = {error.tensor: error.values for error in errors}
     graph, work = pair.opened.original, _A_VALUE * sum(values.values())
@@ -177,7 +186,7 @@ def _runs(runner: TrialRunner, affordable: float) -> int:
 
 
 def doubling(order: Sequence[int]) -> list[tuple[int, ...]]:
-    """Nodes in groups of 1, 1, 2, 4, 8 and so on, so that the most likely ones stand alone."""
+    """Groups of 1, 1, 2, 4, 8 and so on nodes, so that the most likely ones are alone."""
     groups, start, size = [], 0, 1
     while start < len(order):
         groups.append(tuple(order[start : start + size]))
@@ -229,17 +238,11 @@ class _Halving:
 def _ranked(
     pair: MatchedPair, base: Trial, index: int, trial: Trial | None, noise: float
 ) -> RankedNode:
+    node = pair.nodes[index]
     if trial is None:
-        return RankedNode(index, pair.nodes[index], None, None, noise)
+        return RankedNode(index, node.name, node.operator, None, None, noise)
     explained = 1 - trial.deviation / base.deviation if base.deviation else 0.0
-    return RankedNode(index, pair.nodes[index], explained, 1 - trial.error, noise)
-
-
-def _blame(ranked: RankedNode) -> tuple[float, ...]:
-    """Order of the ranking: deviation explained, then error explained, then own error."""
-    if ranked.explained is None or ranked.error_explained is None:
-        return (1.0, 0.0, 0.0, -ranked.own, ranked.index)
-    return (0.0, -ranked.explained, -ranked.error_explained, -ranked.own, ranked.index)
+    return RankedNode(index, node.name, node.operator, explained, 1 - trial.error, noise)
 
 
 class _Greedy:

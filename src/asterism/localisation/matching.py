@@ -23,7 +23,7 @@ MOVES_OF_CONSTANTS = ("Cast", "Identity", "Transpose", "Reshape")
 
 @dataclass(frozen=True)
 class Counterpart:
-    """How a compressed graph has one tensor of the original.
+    """The tensor of a compressed graph that corresponds to one of the original.
 
     Attributes:
         raw: its name there as it is computed.
@@ -38,12 +38,12 @@ class Counterpart:
 
 
 def owners(tensors: Mapping[str, Counterpart]) -> dict[str, str]:
-    """The original's tensors by the names of their counterparts."""
+    """The original's tensors, by the names of their counterparts."""
     return {name: tensor for tensor, one in tensors.items() for name in (one.raw, *one.final)}
 
 
 def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:
-    """Counterparts of the original's tensors that have one, by the original's names.
+    """Counterparts of the original's tensors, by name; tensors without one are left out.
 
     Tensors are matched by name, or by the name of the integers that a tensor is quantised to, as
     conversions from LiteRT call them. Then by name without leading parts of a path (exporters put
@@ -241,7 +241,7 @@ def constant_value(graph: OnnxGraph, tensor: str) -> Array | None:
 
 
 def moved(graph: OnnxGraph, node: Any, values: Array) -> Array | None:
-    """What a node of :data:`MOVES_OF_CONSTANTS` makes of values; None where that is not known."""
+    """The values after a node of :data:`MOVES_OF_CONSTANTS`; None if that is not known."""
     if node.op_type == "Transpose":
         return values.transpose(permutation(node, values.ndim))
     if node.op_type != "Reshape":
@@ -256,7 +256,7 @@ def moved(graph: OnnxGraph, node: Any, values: Array) -> Array | None:
 def moved_back(
     node: Any, values: Array, axis: int, shape: tuple[int, ...]
 ) -> tuple[Array | None, int]:
-    """Values and their axis of channels before a move; a negative axis is none."""
+    """Values and their channel axis before a move; a negative axis means none."""
     if node.op_type == "Transpose":
         order = permutation(node, values.ndim)
         return values.transpose(np.argsort(order)), order[axis] if axis >= 0 else axis
@@ -276,7 +276,7 @@ def moved_back(
 
 
 def permutation(node: Any, axes: int) -> list[int]:
-    """The axes of a ``Transpose`` node, in the order in which it puts them."""
+    """The order into which a ``Transpose`` node puts axes."""
     given = [list(a.ints) for a in node.attribute if a.name == "perm"]
     return given[0] if given else list(reversed(range(axes)))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.localisation.graph import ordered
+from asterism.models.onnx_graphs import ordered
 
 #: Where a quantised operator has its inputs: (tensor, scale, zero point) for each, then the
 #: output's scale and zero point; and the float operator that it stands for.

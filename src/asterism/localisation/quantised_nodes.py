@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.localisation.graph import Array, OnnxGraph, cone, inputs_of, subgraphs
+from asterism.localisation.graph import Array, OnnxGraph, cone
 from asterism.localisation.matching import (
     Counterpart,
     constant_value,
@@ -20,6 +20,7 @@ from asterism.localisation.matching import (
 )
 from asterism.localisation.qoperators import MOVES
 from asterism.localisation.reading import OpenedPair
+from asterism.models.onnx_graphs import inputs_of, subgraphs
 
 #: Operators that name a node which several nodes of the original are computed as.
 _MAIN = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "Attention", "Gather")
@@ -88,7 +89,7 @@ class MatchedPair:
     twins: dict[int, int]
 
     def constant(self, index: int, place: int) -> Array | None:
-        """Values in the original of a weight or bias of a compressed graph's node, or None.
+        """The original's values of a compressed node's weight or bias; None if unknown.
 
         They are laid out as the original's operator takes them, and as a product does where a
         product stands for a ``Gemm``.
@@ -108,7 +109,7 @@ class MatchedPair:
 
 
 def plain_operator(node: Any) -> str:
-    """The float operator that a node is, or stands for."""
+    """A node's operator, or the float operator that a quantised one replaces."""
     return _PLAIN.get(node.op_type, str(node.op_type))
 
 

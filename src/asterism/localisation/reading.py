@@ -21,7 +21,7 @@ PER_CHANNEL_OPSET, _FORMAT = 13, 7
 
 @dataclass(frozen=True)
 class OpenedPair:
-    """Two models, as their files are and as graphs.
+    """Two models, both as in their files and as graphs.
 
     Attributes:
         original: the float model; its operators are of the compressed model's sets.
@@ -63,12 +63,12 @@ def pair_graphs(
     *,
     names: tuple[str, str] = ("the original", "the compressed model"),
 ) -> OpenedPair:
-    """The pair of two models that are read already.
+    """The pair of two models that have been read.
 
     Args:
         original: an ``onnx.ModelProto``.
         compressed: an ``onnx.ModelProto``.
-        names: of the two, for messages.
+        names: the names of the two, for messages.
 
     Raises:
         UserError: see :func:`open_graphs`.

@@ -29,12 +29,12 @@ _TIMED_RUNS = 15
 
 @dataclass(frozen=True)
 class RepairedFile:
-    """One point of the curve from which an owner picks.
+    """A repaired file: one point of the repair curve.
 
     Attributes:
         floats: indices of the nodes in float.
         finer: indices of the nodes that are quantised anew.
-        bits: of the outputs of nodes that are quantised anew.
+        bits: the bits of the outputs of nodes that are quantised anew.
         finest: indices of the nodes among these whose weights have 16 bits.
         content: the file; ONNX' checker has nothing to say against it.
         gone: share of the deviation on the given inputs that is gone; negative where it grew.
@@ -78,7 +78,7 @@ class RepairedFile:
 
     @property
     def promised(self) -> float:
-        """Share of such deviations as the given ones that is expected to be gone."""
+        """The share of deviations like the given ones that is expected to be gone."""
         return min(self.gone, (self.gone * self.inputs + 0.5) / (self.inputs + 1))
 
     def write(self, path: Path) -> None:
@@ -89,11 +89,11 @@ class RepairedFile:
 
 @dataclass(frozen=True)
 class RepairCurve:
-    """Repaired files, and what they are compared with.
+    """Repaired files of different sizes, and the files they are compared with.
 
     Attributes:
         pair: the matched pair.
-        localisation: of the compressed model as it is.
+        localisation: the localisation of the compressed model as it is.
         files: the points: the compressed model with nothing changed first.
         evaluations: runs of candidate graphs over all inputs that it took.
     """
@@ -124,7 +124,7 @@ class RepairCurve:
 
 
 def allowed_floats(nodes: int, share: float) -> int:
-    """How many of so many quantised nodes may be in float: the share, but one at least."""
+    """How many of the quantised nodes may be in float: the given share, but at least one."""
     return max(1, int(share * nodes + 1e-9))
 
 
@@ -378,7 +378,7 @@ def latency(content: bytes, run: Run) -> float:
 def judged(
     content: bytes, pair: MatchedPair, feeds: Sequence[Run], deviation: Deviation
 ) -> tuple[Trial, Trial]:
-    """What a repaired file does on other inputs, such as ones that were held out.
+    """How a repaired file does on other inputs, such as held-out ones.
 
     Returns:
         Deviations of the compressed model as it was given, and of the file.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
-from asterism.models.runtimes.formats.onnx import open_session
+from asterism.models.formats.onnx import open_session
 
 Array = NDArray[Any]
 #: The inputs of one call, by the model's names.
@@ -31,7 +31,7 @@ FLOATS = {"float": np.float32, "float16": np.float16, "double": np.float64}
 
 @dataclass(frozen=True)
 class Stream:
-    """Inputs of calls one after the other, between which a model carries states.
+    """The inputs of successive calls, between which a model keeps states.
 
     Attributes:
         first: inputs of the first call, with the states before it.
@@ -46,10 +46,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class FilledRun:
-    """A run of a model with a fixed batch, filled up with items that are not asked about.
+    """A run of a model with a fixed batch, padded with items whose answers are ignored.
 
     Attributes:
-        run: of the whole batch.
+        run: the run of the whole batch.
         items: how many items at its beginning are asked about.
     """
 
@@ -79,7 +79,7 @@ def number_of_calls(run: Run) -> int:
 
 
 def carried_outputs(runs: Iterable[Run]) -> set[str]:
-    """Outputs that are states, and no answers."""
+    """Names of outputs that are states rather than answers."""
     streams = [run for run in map(_whole, runs) if isinstance(run, Stream)]
     return {name for stream in streams for name in stream.carried.values()}
 
@@ -89,7 +89,7 @@ class Session:
 
     Args:
         model: an ``onnx.ModelProto``, or one that is serialised.
-        name: of the model, for messages.
+        name: the name of the model, for messages.
         optimised: whether ONNX Runtime fuses nodes, as it does in use.
 
     Raises:

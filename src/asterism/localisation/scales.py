@@ -25,7 +25,7 @@ _SAMPLE = 50_000
 
 
 def by_channel(wanted: Array, axis: int, dtype: Any) -> tuple[Array, Array, Array]:
-    """Integers with a symmetric scale for each channel; for all of them, if the axis is below 0.
+    """Quantise with a symmetric scale for each channel; one scale if the axis is below 0.
 
     Returns:
         The integers, the scales float32 and the zero points.
@@ -47,8 +47,8 @@ def best_range(observed: Array, dtype: Any, shares: Array = SHARES) -> tuple[Arr
 
     Args:
         observed: values.
-        dtype: of the integers.
-        shares: of the values' range, that are tried.
+        dtype: the dtype of the integers.
+        shares: the shares of the values' range, that are tried.
     """
     limits = np.iinfo(dtype)
     low, high = min(0.0, float(observed.min())), max(0.0, float(observed.max()))

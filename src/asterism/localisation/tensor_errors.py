@@ -27,7 +27,7 @@ _VALUES, _ROOM = 100_000_000, 40_000_000
 
 @dataclass(frozen=True)
 class ValueDeviation:
-    """How far values are from what they should be.
+    """How far values are from the right ones.
 
     Attributes:
         sqnr_db: signal-to-quantisation-noise ratio ``20·log10(‖x‖ / ‖x − y‖)`` in decibels;
@@ -67,7 +67,7 @@ class TensorError:
 
 @dataclass
 class RunningSums:
-    """Sums over values that come in parts, so that no tensor is kept."""
+    """Sums over values that arrive in parts, so that no tensor is kept."""
 
     signal: float = 0.0
     noise: float = 0.0
@@ -76,7 +76,7 @@ class RunningSums:
     shapes_differ: bool = field(default=False)
 
     def add(self, wanted: Array, given: Array) -> None:
-        """Take in a part of the values; ones of another shape count as infinitely far."""
+        """Add a part of the values; values of another shape count as infinitely far."""
         self.values += wanted.size
         if wanted.shape != given.shape:
             self.shapes_differ = True
@@ -231,7 +231,7 @@ def _error(
 
 
 def own_noise(pair: MatchedPair, errors: Sequence[TensorError]) -> list[float]:
-    """The largest own relative error among the outputs of each quantised node, in their order."""
+    """For each quantised node in order, the largest relative error of its own outputs."""
     noise = [0.0] * len(pair.nodes)
     for error in errors:
         if error.quantised is not None and error.own is not None:

@@ -29,7 +29,7 @@ _LOST = 1e30
 
 @dataclass(frozen=True)
 class Trial:
-    """What one candidate graph does.
+    """The result of one candidate graph.
 
     Attributes:
         floats: indices of the nodes in float.
@@ -43,7 +43,7 @@ class Trial:
 
     @property
     def deviation(self) -> float:
-        """Sum over the inputs."""
+        """The sum of the deviations over the inputs."""
         return float(self.deviations.sum())
 
 
@@ -99,7 +99,7 @@ class TrialRunner:
         return [session.answers(run, names) for run in self.feeds]
 
     def judge(self, floats: frozenset[int], outputs: Sequence[Outputs]) -> Trial:
-        """What given or predicted outputs amount to."""
+        """The trial that measured or predicted outputs amount to."""
         judged = [
             np.atleast_1d(np.asarray(self.deviation(wanted, given), np.float64))
             for wanted, given in zip(self.wanted, outputs, strict=True)
@@ -152,7 +152,7 @@ class SingleNodeTrials:
     outputs: dict[int, list[Outputs]]
 
     def rank(self, index: int) -> tuple[float, float, int]:
-        """Sorts the nodes whose trials leave the least first."""
+        """Sort key of a node: the deviation that is left with this node in float."""
         return self.trials[index].deviation, self.trials[index].error, index
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from asterism.core.drawing.svg import svg_text, write_svg
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
+from asterism.core.svg import svg_text, write_svg
 from asterism.reproduction.claims import CLAIMS, TABLES, read_claims, read_tables
 from asterism.reproduction.collecting import collect_run
 from asterism.reproduction.experiments import Experiment, read_experiments, select_experiments
@@ -31,7 +31,8 @@ from asterism.reproduction.records import (
     write_run,
 )
 from asterism.reproduction.tables import PAPERS, fill_table
-from asterism.sweep.app import SweepRequest, sweep_command
+from asterism.sweep.app import sweep_command
+from asterism.sweep.worker import SweepRequest
 
 Say = Callable[[str], None]
 

@@ -14,8 +14,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import configure
 from asterism.core.parameters.params import ParameterSection, validate
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.reproduction.quantities import Quantity, estimate
-from asterism.reproduction.records import RecordedRun
+from asterism.reproduction.records import Quantity, RecordedRun, estimate
 from asterism.reproduction.rules import RULES, ClaimVerdict, Outcome, Rule
 
 #: Where claims and tables lie in the project.

@@ -13,11 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field, model_validator
 
-from asterism.core.drawing.svg import PALETTE
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.svg import PALETTE
 from asterism.reproduction.claims import Claim, Paper, PaperTable, judge_claim, read_files
-from asterism.reproduction.quantities import Quantity, estimate
-from asterism.reproduction.records import BINS, RecordedPoint, RecordedRun
+from asterism.reproduction.records import BINS, Quantity, RecordedPoint, RecordedRun, estimate
 from asterism.reproduction.rules import Outcome
 from asterism.reproduction.tables import FilledRow
 

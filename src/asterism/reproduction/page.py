@@ -9,8 +9,7 @@ from pathlib import Path
 
 from asterism.reproduction.claims import RELEASED_TOOLS, Claim, PaperTable, judge_claim
 from asterism.reproduction.figures import FOLDER, Plot
-from asterism.reproduction.quantities import Estimate
-from asterism.reproduction.records import RecordedRun
+from asterism.reproduction.records import Estimate, RecordedRun
 from asterism.reproduction.rules import ClaimVerdict, Outcome, four_digits
 from asterism.reproduction.tables import Cell, FilledRow
 

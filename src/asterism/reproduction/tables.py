@@ -10,8 +10,7 @@ from typing import Any
 from asterism.core.files.artifacts import read_table
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.claims import Column, PaperTable, Row
-from asterism.reproduction.quantities import Estimate, Quantity, estimate
-from asterism.reproduction.records import RecordedRun
+from asterism.reproduction.records import Estimate, Quantity, RecordedRun, estimate
 
 #: Where the papers' tables lie in the project.
 PAPERS = Path("results/papers")

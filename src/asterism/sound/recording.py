@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asterism.core.randomness.random_streams import (
+from asterism.core.random_streams import (
     Draws,
     Randomness,
     standard_normal,
 )
-from asterism.sound.mutator import (
+from asterism.sound import (
     SOUND_MUTATORS,
     SoundMutator,
     Waves,

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import Draws, Randomness
-from asterism.sound.mutator import (
+from asterism.core.random_streams import Draws, Randomness
+from asterism.sound import (
     SOUND_MUTATORS,
     SoundMutator,
     Waves,

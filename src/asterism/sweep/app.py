@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from asterism.sweep.launch import (
 )
 from asterism.sweep.live_lines import terminal_device
 from asterism.sweep.plan import check_targets
-from asterism.sweep.point import GRACE, REPORT, PointRecord, write_points
+from asterism.sweep.point import GRACE, REPORT, PointOutcome, PointRecord, write_points
 from asterism.sweep.points import (
     Point,
     check_name,
@@ -40,7 +40,7 @@ from asterism.sweep.points import (
     sweep_name,
     with_slashes,
 )
-from asterism.sweep.worker import Sweep
+from asterism.sweep.worker import Sweep, SweepRequest
 
 log = get_logger(__name__)
 
@@ -48,31 +48,6 @@ log = get_logger(__name__)
 TAIL = 15
 #: Bytes of a log that these lines are looked for in.
 _TAIL_BYTES = 100_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepRequest:
-    """What the command line asks for.
-
-    Attributes:
-        overrides: Hydra's, those of Hydra itself among them.
-        targets: stages to run, none for all.
-        name: the sweep's; None to make it of the overrides.
-        jobs: stages of a point at the same time.
-        shards: processes that share the work of a long stage.
-        shard_launcher: see :func:`~asterism.sweep.launch.make_shards`.
-        objective: the metric that an adaptive sweeper goes by; empty where none does.
-        kept: files of each point's workspace that are kept with its record, as patterns.
-    """
-
-    overrides: Sequence[str]
-    targets: Sequence[str] = ()
-    name: str | None = None
-    jobs: int = 1
-    shards: int = 1
-    shard_launcher: str | None = None
-    objective: str = ""
-    kept: Sequence[str] = ()
 
 
 def prepare_sweep(
@@ -123,19 +98,8 @@ def prepare_sweep(
     cache = open_checked_repository(project).cache
     check_targets(project, targets, compositions)
     on_slurm = launcher_name(launcher) == "slurm"
-    sweep = Sweep(
-        name,
-        project,
-        revision,
-        cache,
-        tuple(targets),
-        request.jobs,
-        shards,
-        objective,
-        tied=not on_slurm,
-        kept=tuple(request.kept),
-        terminal=terminal_device() if len(points) == 1 and not on_slurm else "",
-    )
+    terminal = terminal_device() if len(points) == 1 and not on_slurm else ""
+    sweep = Sweep(name, project, revision, cache, request, shards, not on_slurm, terminal)
     return sweep, points, launcher
 
 
@@ -150,15 +114,12 @@ def _check_committed(project: Path, revision: str) -> None:
             check_params(Path(folder))
 
 
-def run_sweep(
-    sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: Mapping[str, Any]
-) -> int:
+def run_sweep(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]) -> int:
     """Run a sweep and write its outcome.
 
     Args:
         sweep: the sweep.
         points: its points.
-        overrides: the command's, which Hydra reads once more.
         launcher: its launcher's settings.
 
     Returns:
@@ -172,7 +133,7 @@ def run_sweep(
     require_no_links_out_of(sweep.folder)
     try:
         with hold_lock_now(sweep.lock):
-            return _run(sweep, points, overrides, launcher)
+            return _run(sweep, points, launcher)
     except BlockingIOError:
         raise UserError(
             f"the sweep {sweep.name} is running already: wait for it, or give this one another "
@@ -180,9 +141,7 @@ def run_sweep(
         ) from None
 
 
-def _run(
-    sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: Mapping[str, Any]
-) -> int:
+def _run(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]) -> int:
     # Points load this module without the libraries of these.
     from asterism.sweep.table import write_outcome, write_overview
 
@@ -200,7 +159,7 @@ def _run(
     on_slurm = launcher_name(launcher) == "slurm"
     interrupted = False
     try:
-        lost = launch_points(sweep, group_points(sweep, points, launcher), overrides)
+        lost = launch_points(sweep, group_points(sweep, points, launcher))
         while sweep.running() or (on_slurm and resources.is_queued(job_name(sweep))):
             time.sleep(1)  # points that the launcher has left alone because another was lost
     except KeyboardInterrupt:
@@ -222,41 +181,32 @@ def _run(
     write_overview(sweep.folder.parent)
     if interrupted:
         return INTERRUPTED
-    return 0 if all(record["status"] == "finished" for record in records) else 1
+    return 0 if all(record.status == "finished" for record in records) else 1
 
 
-def read_records(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
+def read_records(sweep: Sweep, points: Sequence[Point]) -> list[PointOutcome]:
     """The records of all points, those of an adaptive sweeper as far as they have begun."""
     known = {number: Point(number, (), "") for number in sweep.begun()}
     known |= {point.number: point for point in points}
     return [_record(sweep, known[number]) for number in sorted(known)]
 
 
-def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
+def _record(sweep: Sweep, point: Point) -> PointOutcome:
     folder = sweep.point_folder(point.number)
-    path, log_file = folder / "record.json", folder / "log.txt"
+    path, log_file, page = folder / "record.json", folder / "log.txt", folder / REPORT.name
     if path.exists():
-        record: dict[str, Any] = asdict(read_record(PointRecord, path))
+        record = read_record(PointRecord, path)
     else:
         status, reason = _without_a_record(sweep, folder)
-        record = {
-            "number": point.number,
-            "overrides": list(point.overrides),
-            "experiment": "",
-            "metrics": {},
-            "total_seconds": None,
-            "ran": [],
-            "status": status,
-            "exit_code": None,
-            "message": f"{reason}; the same command resumes it",
-        }
+        told = f"{reason}; the same command resumes it"
+        record = PointRecord(status, None, told, number=point.number, overrides=point.overrides)
     lines = _end_of(log_file).splitlines() if log_file.is_file() else []
-    page = folder / REPORT.name
-    return record | {
-        "log_tail": "\n".join(lines[-TAIL:]),
-        "log": str(log_file),
-        "report": str(page.relative_to(sweep.folder)) if page.exists() else "",
-    }
+    return PointOutcome(
+        **vars(record),
+        log=str(log_file),
+        log_tail="\n".join(lines[-TAIL:]),
+        report=str(page.relative_to(sweep.folder)) if page.exists() else "",
+    )
 
 
 def _end_of(log_file: Path) -> str:
@@ -278,59 +228,58 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
     """``asterism sweep``; the process's exit status.
 
     Raises:
-        UserError: see :func:`prepare` and :func:`run`.
+        UserError: see :func:`prepare_sweep` and :func:`run_sweep`.
     """
     project = Path.cwd()
     spelled = with_slashes(project / "conf", request.overrides)
     request = replace(request, overrides=spelled)
     sweep, points, launcher = prepare_sweep(project, request)
-    if dry and sweep.objective:
+    if dry and request.objective:
         raise UserError("--dry-run cannot list points that this sweeper chooses by results")
     if dry:
         _say_plan(sweep, points, say)
         return 0
-    count = f"points by {sweep.objective}" if sweep.objective else counted(len(points), "point")
+    count = f"points by {request.objective}" if request.objective else counted(len(points), "point")
     say(f"sweep {sweep.name}: {count}, launcher {launcher_name(launcher)}")
-    status = run_sweep(sweep, points, request.overrides, launcher)
+    status = run_sweep(sweep, points, launcher)
     records = read_records(sweep, points)
     common = _common(records)
     for record in records:
-        say(f"{_spoken(record['number'], record['overrides'], common)}: {_how_it_ended(record)}")
-        if record["status"] in ("failed", "lost"):
-            code = "" if record["exit_code"] is None else f"exit code {record['exit_code']}: "
-            say(f"  {code}{record['message']}; log: {record['log']}")
-            for line in record["log_tail"].splitlines():
+        say(f"{_spoken(record, common)}: {_how_it_ended(record)}")
+        if record.status in ("failed", "lost"):
+            code = "" if record.exit_code is None else f"exit code {record.exit_code}: "
+            say(f"  {code}{record.message}; log: {record.log}")
+            for line in record.log_tail.splitlines():
                 say(line)
     say(f"the table is {sweep.folder.relative_to(project)}/table.csv, and its page is index.html")
     return status
 
 
-def _how_it_ended(record: Mapping[str, Any]) -> str:
-    status: str = record["status"]
-    if record["total_seconds"] is None:
-        return status
-    return f"{status}, {len(record['ran'])} stages run, {record['total_seconds']} s"
+def _how_it_ended(record: PointRecord) -> str:
+    if record.total_seconds is None:
+        return record.status
+    return f"{record.status}, {len(record.ran)} stages run, {record.total_seconds} s"
 
 
-def _common(records: Sequence[Mapping[str, Any]]) -> set[str]:
+def _common(points: Sequence[Point | PointRecord]) -> set[str]:
     """The overrides that all points share."""
-    return set.intersection(*(set(record["overrides"]) for record in records)) if records else set()
+    return set.intersection(*(set(point.overrides) for point in points)) if points else set()
 
 
-def _spoken(number: int, overrides: Sequence[str], common: set[str]) -> str:
+def _spoken(point: Point | PointRecord, common: set[str]) -> str:
     """A point by its number and by what it does not share with all the others."""
-    own = " ".join(override for override in overrides if override not in common)
-    return f"point {number} ({own})" if own else f"point {number}"
+    own = " ".join(override for override in point.overrides if override not in common)
+    return f"point {point.number} ({own})" if own else f"point {point.number}"
 
 
 def _say_plan(sweep: Sweep, points: Sequence[Point], say: Callable[[str], None]) -> None:
     plans, seen = plan_points(sweep, points), set[str]()
-    common = _common([{"overrides": point.overrides} for point in points])
+    common = _common(points)
     for point, plan in zip(points, plans, strict=True):
         runs = [
             name if key not in seen else f"{name} (shared)" for name, key in plan["runs"].items()
         ]
         seen.update(plan["runs"].values())
-        say(_spoken(point.number, point.overrides, common))
+        say(_spoken(point, common))
         say(f"  would run {', '.join(runs) or 'nothing'}; {plan['cached']} stages are cached")
     say(f"{len(points)} points, {len(seen)} stages to run in all")

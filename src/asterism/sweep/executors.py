@@ -23,8 +23,8 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.dvc_hydra.repository import Repository
-from asterism.sweep.elsewhere import Store, in_a_copy
 from asterism.sweep.plan import PlannedStage
+from asterism.sweep.shared_store import Store, in_a_copy
 from asterism.sweep.workspace import git
 
 log = get_logger(__name__)
@@ -55,7 +55,7 @@ class Shards:
             stage's kind.
         dask: address of the scheduler of a Dask cluster; empty for none.
         store: where workers exchange files that see neither the workspace nor ``state.root``, see
-            :mod:`asterism.sweep.elsewhere`; empty where they see both.
+            :mod:`asterism.sweep.shared_store`; empty where they see both.
     """
 
     count: int = 1

@@ -14,8 +14,13 @@ from typing import Any
 from asterism.core.files.folders import remove_tree
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
-from asterism.dvc_hydra.composition import CompositionError, settings_of_hydra, store_empty_tree
-from asterism.dvc_hydra.multirun import HydraJob, multirun
+from asterism.dvc_hydra.composition import (
+    CompositionError,
+    HydraJob,
+    multirun,
+    settings_of_hydra,
+    store_empty_tree,
+)
 from asterism.dvc_hydra.overrides import hydra_text
 from asterism.dvc_hydra.repository import Repository
 from asterism.sweep import resources, workspace
@@ -64,7 +69,7 @@ def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
         for point in points:
             (here / workspace.PARAMETERS).write_text(point.composition, encoding="utf-8")
             repository = Repository(here)
-            plan = read_plan(repository, sweep.targets)
+            plan = read_plan(repository, sweep.request.targets)
             runs = {stage.name: stage.key for stage in find_cached(repository, plan)[1]}
             plans.append({"runs": runs, "cached": len(plan) - len(runs)})
         return plans
@@ -103,22 +108,21 @@ def group_points(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, A
     ]
 
 
-def launch_points(sweep: Sweep, grouped: Sequence[Group], overrides: Sequence[str]) -> str:
-    """Run all points; each group is a multirun of Hydra's, side by side.
+def launch_points(sweep: Sweep, grouped: Sequence[Group]) -> str:
+    """Run all points; each group is one multirun of Hydra's, and the groups run side by side.
 
     Args:
         sweep: the sweep.
         grouped: its points.
-        overrides: the command's, which Hydra reads once more.
 
     Returns:
         Why a point was lost, in a line; nothing where none was.
     """
     if len(grouped) == 1:
-        return _multirun(sweep, grouped[0], overrides)
+        return _multirun(sweep, grouped[0])
     context = forkserver()
     with context.Pool(len(grouped), _ignore_interrupts) as pool:
-        reasons = pool.starmap(_multirun, [(sweep, group, overrides) for group in grouped], 1)
+        reasons = pool.starmap(_multirun, [(sweep, group) for group in grouped], 1)
     return "; ".join(dict.fromkeys(filter(None, reasons)))
 
 
@@ -127,25 +131,25 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _multirun(sweep: Sweep, group: Group, overrides: Sequence[str]) -> str:
+def _multirun(sweep: Sweep, group: Group) -> str:
     """Hand points to Hydra; an adaptive sweeper makes them.
 
     Points that are known are given to Hydra by their numbers, over a tree of no parameters: it
     would compose all parameters of each point twice more.
     """
-    if sweep.objective:
-        tree, swept = "config", list(overrides)
+    if sweep.request.objective:
+        tree, swept = "config", list(sweep.request.overrides)
     else:
         tree = store_empty_tree()
         numbers = f"+point={','.join(map(str, group.numbers))}"
-        swept = [*filter(is_hydras, overrides), numbers]
+        swept = [*filter(is_hydras, sweep.request.overrides), numbers]
     arguments = [
         f"hydra.sweep.dir={hydra_text(str(sweep.folder / 'hydra'))}",
         "hydra.output_subdir=null",
         f"hydra.job.name={job_name(sweep)}",
         "hydra/job_logging=disabled",
         "hydra/hydra_logging=disabled",
-        *(_ADAPTIVE if sweep.objective else ()),
+        *(_ADAPTIVE if sweep.request.objective else ()),
         *swept,
         *(f"hydra.launcher.{key}={value}" for key, value in group.request),
     ]
@@ -154,7 +158,7 @@ def _multirun(sweep: Sweep, group: Group, overrides: Sequence[str]) -> str:
 
 def _task(sweep: Sweep) -> Callable[[HydraJob], float | None]:
     def task(job: HydraJob) -> float | None:
-        if job.point is not None and not sweep.objective:
+        if job.point is not None and not sweep.request.objective:
             return run_point(sweep, read_point(sweep, job.point))
         return run_point(sweep, Point(job.number, job.overrides, job.composition))
 

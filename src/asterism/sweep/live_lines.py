@@ -150,7 +150,7 @@ def messages_file(folder: Path, stage: str) -> Path:
 
 @contextmanager
 def divert_messages(folder: Path | None, stage: str) -> Iterator[None]:
-    """What runs in the block, processes too, leaves progress and messages for the lines.
+    """Let the block, and processes that it starts, write progress and messages into files.
 
     Args:
         folder: see :class:`LiveLines`; None for no lines.

@@ -22,8 +22,8 @@ from typing import Any
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import hold_lock
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming.state import remove_unneeded_state
 from asterism.dvc_hydra.repository import CommandFailedError, Repository
+from asterism.dvc_hydra.saved_state import remove_unneeded_state
 from asterism.sweep.executors import Shards, compute_units
 from asterism.sweep.interrupt import (
     interrupt_postponed,

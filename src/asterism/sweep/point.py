@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from asterism.core.files.artifacts import read_json, write_json
@@ -20,8 +20,8 @@ from asterism.core.files.locks import hold_lock
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.records import read_record, write_record
 from asterism.core.messages.errors import UserError
-from asterism.report.base.page import SWEEPS
-from asterism.report.base.parameters import leaves
+from asterism.report.base.section import leaves
+from asterism.report.lanes import SWEEPS
 from asterism.sweep import workspace
 from asterism.sweep.points import Point
 from asterism.sweep.worker import SWEEP, PointResult, Sweep, read_result
@@ -39,9 +39,9 @@ KEPT = "kept"
 GRACE = 30.0
 
 
-@dataclass(frozen=True)
-class PointRecord:
-    """What a point leaves behind, in ``record.json``.
+@dataclass(frozen=True, kw_only=True)
+class PointRecord(PointResult):
+    """What a point leaves behind, in ``record.json``: how it went, and what it has measured.
 
     Attributes:
         number: the point's.
@@ -49,23 +49,32 @@ class PointRecord:
         experiment: the DVC experiment that holds its results; empty where it did not finish.
         metrics: all its numbers, by ``file:path.of.keys``.
         host: the machine that ran it.
-        total_seconds: from the making of its workspace to its end.
+        total_seconds: from the making of its workspace to its end; None where it did not end.
         revision: the commit that it started from.
-        status, exit_code, message, ran, seconds: see :class:`~asterism.sweep.worker.PointResult`.
     """
 
     number: int
     overrides: Sequence[str]
-    experiment: str
-    metrics: dict[str, int | float]
-    host: str
-    total_seconds: float
-    status: str
-    exit_code: int
-    message: str
-    ran: Sequence[str]
-    seconds: float
+    experiment: str = ""
+    metrics: dict[str, int | float] = field(default_factory=dict)
+    host: str = ""
+    total_seconds: float | None = None
     revision: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointOutcome(PointRecord):
+    """A point's record, and what the command and the page of its sweep show of its folder.
+
+    Attributes:
+        log: its log file.
+        log_tail: the last lines of it.
+        report: its page, relative to the sweep's folder; empty where there is none.
+    """
+
+    log: str = ""
+    log_tail: str = ""
+    report: str = ""
 
 
 def write_points(sweep: Sweep, points: Sequence[Point]) -> None:
@@ -76,7 +85,7 @@ def write_points(sweep: Sweep, points: Sequence[Point]) -> None:
 
 
 def read_point(sweep: Sweep, number: int) -> Point:
-    """One of those that :func:`write_points` has left."""
+    """Read a point that :func:`write_points` has left."""
     return read_record(Point, sweep.point_file(number))
 
 
@@ -115,7 +124,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
         os._exit(INTERRUPTED)
     if result.status == "interrupted":
         raise KeyboardInterrupt
-    return metrics.get(sweep.objective)
+    return metrics.get(sweep.request.objective)
 
 
 def _in_workspace(
@@ -126,7 +135,7 @@ def _in_workspace(
     with hold_lock(here.with_name(f"{here.name}.lock")):
         try:
             result = _work(sweep, point, here, folder / "log.txt", lock)
-            _keep(here, folder, sweep.kept)
+            _keep(here, folder, sweep.request.kept)
             return result, read_metrics(here / "metrics") if result.status == "finished" else {}
         finally:
             remove_tree(here)
@@ -193,7 +202,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _keep(here: Path, folder: Path, kept: Sequence[str]) -> None:
-    """What stays of a point's workspace: its logs, report, vetted pair, and what is to be kept."""
+    """Copy what is kept of a point's workspace: logs, report, vetted pair, and files as asked."""
     remove_tree(folder / KEPT)
     found = (path for pattern in kept for path in sorted(here.glob(pattern)))
     for path in filter(Path.is_file, found):

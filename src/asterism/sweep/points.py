@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.labels import LONGEST, is_label
+from asterism.core.parameters.validation import LONGEST, is_label
 from asterism.dvc_hydra.overrides import SweepOverride, parse_overrides
 from asterism.dvc_hydra.overrides import spanned_points as points_of
 

@@ -13,12 +13,13 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.drawing.svg import PALETTE, write_svg
 from asterism.core.files.artifacts import write_table
 from asterism.core.messages.escaping import counted
+from asterism.core.svg import PALETTE, write_svg
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.pictures import svg
 from asterism.report.base.section import KeyFigure, ReportSection
+from asterism.sweep.point import PointOutcome
 from asterism.sweep.points import split_overrides
 
 #: Metrics that the page shows of each point, and draws; ``table.csv`` holds all.
@@ -33,27 +34,27 @@ _FACTS = ("status", "exit_code", "experiment", "stages_run", "seconds")
 render = renderer("asterism.sweep")
 
 
-def make_table(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
+def make_table(records: Sequence[PointOutcome]) -> pl.DataFrame:
     """A row for each point: number, parameters, status and metrics, by the columns' order."""
     rows = [_parameters_of(record) for record in records]
     parameters = list(dict.fromkeys(name for row in rows for name in row))
-    metrics = list(dict.fromkeys(name for r in records for name in r["metrics"]))
-    columns: dict[str, list[Any]] = {"point": [record["number"] for record in records]}
+    metrics = list(dict.fromkeys(name for r in records for name in r.metrics))
+    columns: dict[str, list[Any]] = {"point": [record.number for record in records]}
     columns |= {name: _typed([row.get(name) for row in rows]) for name in parameters}
     columns |= {
-        "status": [record["status"] for record in records],
-        "exit_code": [record["exit_code"] for record in records],
-        "experiment": [record["experiment"] for record in records],
-        "stages_run": [len(record["ran"]) for record in records],
-        "seconds": [record["total_seconds"] for record in records],
+        "status": [record.status for record in records],
+        "exit_code": [record.exit_code for record in records],
+        "experiment": [record.experiment for record in records],
+        "stages_run": [len(record.ran) for record in records],
+        "seconds": [record.total_seconds for record in records],
     }
-    columns |= {name: [record["metrics"].get(name) for record in records] for name in metrics}
+    columns |= {name: [record.metrics.get(name) for record in records] for name in metrics}
     return pl.DataFrame({name: pl.Series(name, v, strict=False) for name, v in columns.items()})
 
 
-def _parameters_of(record: dict[str, Any]) -> dict[str, str]:
+def _parameters_of(record: PointOutcome) -> dict[str, str]:
     """A point's parameters; one called as a column of its own has its ``+`` (``+experiment``)."""
-    values = split_overrides(record["overrides"])
+    values = split_overrides(record.overrides)
     return {f"+{name}" if name in _FACTS else name: value for name, value in values.items()}
 
 
@@ -156,7 +157,7 @@ def _spoken(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) -> pl.DataFrame:
+def write_outcome(folder: Path, records: Sequence[PointOutcome], name: str) -> pl.DataFrame:
     """Write ``table.csv``, ``plots/*.svg`` and the page ``index.html`` of a sweep.
 
     Returns:
@@ -182,7 +183,7 @@ def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) ->
 def _section(
     name: str,
     table: pl.DataFrame,
-    records: Sequence[dict[str, Any]],
+    records: Sequence[PointOutcome],
     figures: Sequence[tuple[str, Markup]],
     ranked: Sequence[str],
 ) -> ReportSection:
@@ -197,10 +198,10 @@ def _section(
         shared=shared_overrides(table),
         columns=columns,
         rows=[
-            (record["report"], [_spoken(value) for value in row])
+            (record.report, [_spoken(value) for value in row])
             for record, row in zip(records, table.select(columns).iter_rows(), strict=True)
         ],
-        failures=[r for r in records if r["status"] != "finished"],
+        failures=[r for r in records if r.status != "finished"],
         figures=figures,
         ranges=[
             (metric, _spoken(table[metric].min()), _spoken(table[metric].max()))

@@ -42,6 +42,31 @@ SWEEP = Path(".dvc/tmp/sweep.json")
 RESULT = Path(".dvc/tmp/result.json")
 
 
+@dataclass(frozen=True, kw_only=True)
+class SweepRequest:
+    """What the command line asks for.
+
+    Attributes:
+        overrides: Hydra's, those of Hydra itself among them.
+        targets: stages to run, none for all.
+        name: the sweep's; None to make it of the overrides.
+        jobs: stages of a point at the same time.
+        shards: processes that share the work of a long stage.
+        shard_launcher: see :func:`~asterism.sweep.launch.make_shards`.
+        objective: the metric that an adaptive sweeper goes by; empty where none does.
+        kept: files of each point's workspace that are kept with its record, as patterns.
+    """
+
+    overrides: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    name: str | None = None
+    jobs: int = 1
+    shards: int = 1
+    shard_launcher: str | None = None
+    objective: str = ""
+    kept: Sequence[str] = ()
+
+
 @dataclass(frozen=True)
 class Sweep:
     """What all points of a sweep have in common; it travels to where they run.
@@ -51,25 +76,19 @@ class Sweep:
         project: root of the project.
         revision: the commit that the points start from.
         cache: the project's DVC cache.
-        targets: stages to run, none for all.
-        jobs: stages of a point at the same time.
+        request: what the command line asked for.
         shards: help for long stages.
-        objective: the metric that an adaptive sweeper goes by; empty for other sweepers.
-        terminal: the device of the terminal that shows how far its only point is; empty for none.
-        kept: files of a point's workspace that are kept with its record, as patterns.
         tied: whether its points end when its process is gone. Jobs of a cluster go on.
+        terminal: the device of the terminal that shows how far its only point is; empty for none.
     """
 
     name: str
     project: Path
     revision: str
     cache: Path
-    targets: tuple[str, ...]
-    jobs: int
+    request: SweepRequest
     shards: Shards
-    objective: str = ""
     tied: bool = False
-    kept: tuple[str, ...] = ()
     terminal: str = ""
 
     @property
@@ -129,14 +148,14 @@ class PointResult:
 
     Attributes:
         status: ``finished``, ``failed``, ``interrupted``, or ``lost`` when its process was killed.
-        exit_code: of the stage that failed, else 0.
+        exit_code: of the stage that failed, else 0; None if nobody knows it.
         message: why it failed, one line.
         ran: stages whose command ran.
         seconds: spent on the stages.
     """
 
     status: str
-    exit_code: int = 0
+    exit_code: int | None = 0
     message: str = ""
     ran: Sequence[str] = ()
     seconds: float = 0.0
@@ -171,16 +190,16 @@ def main(workspace: Path) -> int:
         result = PointResult("failed", 1, str(error))
     spent = round(time.perf_counter() - started, 3)
     write_json(workspace / RESULT, asdict(result) | {"seconds": spent})
-    return result.exit_code
+    return result.exit_code or 0
 
 
 def _bring_up_to_date(workspace: Path, sweep: Sweep) -> list[str]:
     """Run what the cache does not have; names of the stages whose command ran."""
     repository = Repository(workspace)
     repository.check_out_data()
-    plan = read_plan(repository, sweep.targets)
+    plan, jobs = read_plan(repository, sweep.request.targets), sweep.request.jobs
     locks = lock_folder(sweep.project)
-    return run_stages(repository, plan, plan, sweep.jobs, locks, sweep.shards, sweep.terminal)
+    return run_stages(repository, plan, plan, jobs, locks, sweep.shards, sweep.terminal)
 
 
 def _save_experiment(workspace: Path, sweep: Sweep) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
-from asterism.text.mutator import Lengths, Sequences
+from asterism.text import Lengths, Sequences
 
 #: Symbols from 0 to this one have a character of the same number.
 _LARGEST_CHARACTER = 0x10FFFF

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import Draws, Randomness
-from asterism.text.mutator import (
+from asterism.core.random_streams import Draws, Randomness
+from asterism.text import (
     TEXT_MUTATORS,
     Alphabet,
     Edits,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.statistics import Share, divergence, margins, quantiles, share_of
 from asterism.dflare.comparisons import (
     Comparison,
     Figure,
@@ -15,7 +16,6 @@ from asterism.dflare.comparisons import (
     unanswered_inputs,
 )
 from asterism.dflare.comparisons.labels import TopLabel
-from asterism.vetting.statistics import Share, divergence, margins, quantiles, share_of
 
 Rows = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -30,7 +30,7 @@ class Agreement:
             original's is deviates.
         lost: inputs on which the compressed model alone gave no finite answer.
         failed: inputs on which the original gave none, so that nothing is compared.
-        accuracy: of the original and of the compressed model; empty without labels.
+        accuracy: the accuracy of the original and of the compressed model; empty without labels.
         directions: counts of deviations by what became of them: ``right to wrong``, ``wrong to
             right``, ``wrong to other wrong``; empty without labels.
         classes: share of deviations by class: the label, without labels the original's answer;
@@ -74,7 +74,7 @@ def measure_agreement(
         g: answers of the compressed model.
         comparison: says on which inputs they deviate, and how far apart they are.
         labels: the right classes; None where unknown.
-        confidence: of the intervals.
+        confidence: the confidence of the intervals.
     """
     deviates, unknown, none = comparison.deviates(f, g), unanswered_inputs(f), lost_answers(f, g)
     both = ~unknown & ~none

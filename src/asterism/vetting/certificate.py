@@ -16,10 +16,10 @@ from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError, naming, reading
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
+from asterism.core.statistics import Share
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.device import OnDevice
+from asterism.vetting.measurement import OnDevice
 from asterism.vetting.params import VetParams, VetStageParams
-from asterism.vetting.statistics import Share
 from asterism.vetting.symptoms import Symptom
 from asterism.vetting.verdict import Threshold, Verdict, criteria_of, decide
 
@@ -33,7 +33,7 @@ _METRICS = tuple(f"metrics/vet_{part}.json" for part in ("measure", "search", "r
 
 @dataclass(frozen=True)
 class VettedNumbers:
-    """What the parts of vetting have found about a pair, each a JSON value.
+    """The results of the parts of vetting about a pair, each a JSON value.
 
     Attributes:
         measured: see :func:`~asterism.vetting.measurement.measure_opened`.
@@ -47,25 +47,25 @@ class VettedNumbers:
 
     @staticmethod
     def read(workspace: Path) -> VettedNumbers:
-        """What the stages, or :meth:`write`, left in a project."""
+        """The numbers that the stages, or :meth:`write`, wrote into a project."""
         return VettedNumbers(*(read_json(workspace / metrics) for metrics in _METRICS))
 
     def write(self, workspace: Path) -> None:
-        """Leave the numbers as the stages do."""
+        """Write the numbers into a project, as the stages do."""
         for metrics, value in zip(_METRICS, vars(self).values(), strict=True):
             write_json(workspace / metrics, value)
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was measured of a pair, and what follows.
+    """All measurements of a pair, and the verdict.
 
     Attributes:
         verdict: the verdict that follows from the numbers below.
         sha256: of the files that the numbers are about, see :meth:`.GivenPair.hashes`.
-        versions: of the libraries that compute, as far as they are installed.
-        commands: that repeat it, see :meth:`.VetParams.commands`.
-        seed: of everything that is random.
+        versions: the versions of the libraries that compute, as far as they are installed.
+        commands: the commands that repeat it, see :meth:`.VetParams.commands`.
+        seed: the seed of everything that is random.
         parameters: as YAML, in their order, which counts for mutators; JSON files here have sorted
             keys.
         measured: agreement and flips.
@@ -85,7 +85,7 @@ class Certificate:
 
     @property
     def numbers(self) -> VettedNumbers:
-        """Those that it is about."""
+        """The numbers that the certificate is about."""
         return VettedNumbers(self.measured, self.searches, self.repair)
 
 
@@ -163,7 +163,7 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
 
 
 def explain_repair(certificate: Certificate, verdict: Verdict) -> list[str]:
-    """Why a repair is not enough, or why there is none, where a model needs one; a line at most."""
+    """One line on why a repair is not enough or missing, if a model needs one."""
     if verdict.word in ("ship", "ship with the repair"):
         return []
     if certificate.repair.get("slower"):

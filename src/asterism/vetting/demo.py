@@ -32,7 +32,7 @@ _CALIBRATION = 100
 
 
 class Demo(NamedTuple):
-    """The files of the pair.
+    """The files of the demonstration's pair.
 
     Attributes:
         original: an ONNX classifier of 28×28 grey pictures.

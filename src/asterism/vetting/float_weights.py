@@ -39,7 +39,7 @@ class QuantisedWeights(NamedTuple):
     zeros: torch.Tensor
 
     def real(self) -> torch.Tensor:
-        """What they stand for, float32 ``(C, ...)``."""
+        """The real numbers of the weights, float32 ``(C, ...)``."""
         found: torch.Tensor = DEQUANTISED(*self, *BY_CHANNEL)
         return found
 
@@ -59,7 +59,7 @@ def quantised_by_channel(weights: torch.Tensor) -> QuantisedWeights:
 
 
 class FloatWeights:
-    """Weights by the names of their parts, as they are and with a normalisation folded into them.
+    """Weights by the names of their parts, with and without a folded normalisation.
 
     Args:
         module: in floating point, or the graph of an exported one.
@@ -80,7 +80,7 @@ class FloatWeights:
 
     @torch.no_grad()
     def closest(self, rounded: torch.Tensor, part: str = "") -> tuple[str, torch.Tensor] | None:
-        """The weights that quantised ones were made of, with their part; None where none are close.
+        """The weights and the part that quantised ones come from; None if none are close.
 
         Args:
             rounded: what the quantised weights stand for.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import OnnxGraph, ordered, renamed, subgraphs
+from asterism.localisation.graph import OnnxGraph, renamed
 from asterism.localisation.qoperators import without_constant_nodes
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.models.onnx_graphs.wider_floats import in_float32
+from asterism.models.onnx_graphs import in_float32, put_in_order, subgraphs
 from asterism.vetting.runtime_types import RanOtherwise, nodes_run_otherwise
 
 Array = NDArray[Any]
@@ -57,7 +56,7 @@ class OverflowingTensor:
         tensor: its name in the original.
         node: name of the original's node that makes it.
         operator: that node's type.
-        type: that the compressed file has it in: ``float16`` or ``bfloat16``.
+        type: the type that the compressed file has it in: ``float16`` or ``bfloat16``.
         limit: the largest number of that type.
         largest: the largest finite magnitude, on the given inputs.
         inputs: on how many of them it is beyond the limit.
@@ -91,10 +90,10 @@ class LostConstant:
 
 @dataclass(frozen=True)
 class HalfPrecision:
-    """What a file in 16-bit numbers says, beside what the original computes and what ran here.
+    """Types of 16 bits in a file, compared with the original and with what ran here.
 
     Attributes:
-        types: of 16 bits that the file has tensors of.
+        types: the types of 16 bits that the file has tensors of.
         tensors: how many such tensors were compared with the original's.
         unmatched: how many have no counterpart in the original.
         inputs: how many the original was run on.
@@ -102,7 +101,7 @@ class HalfPrecision:
         unanswered: on how many a device that rounds after each node gives no finite answer; None
             where that is not known.
         beyond: the tensors, in the order in which they are computed.
-        constants: that are lost.
+        constants: the constants that are lost.
         ran_otherwise: nodes that ONNX Runtime does not compute here as the file says.
     """
 
@@ -120,7 +119,7 @@ class HalfPrecision:
 def compare_half_precision(
     original: Path, compressed: Path, runs: Sequence[Run]
 ) -> HalfPrecision | None:
-    """Compare the original's tensors with the range of the types that its compressed file has.
+    """Compare the original's tensors with the ranges of the compressed file's types.
 
     A tensor counts where the compressed file's own value, rounded after each node, is not finite
     either: a mask of -3.4e38 that the file has as -10,000 does no harm. Where the file cannot be
@@ -130,7 +129,7 @@ def compare_half_precision(
     Args:
         original: an ONNX file, in 32 bits.
         compressed: an ONNX file.
-        runs: of the original.
+        runs: the runs of the original.
 
     Returns:
         What was found; None where the compressed file has no tensor of 16 bits.
@@ -246,16 +245,12 @@ def _graph(path: Path) -> OnnxGraph:
     model = read_onnx(path)
     with reading(str(path)):
         without_constant_nodes(model)
-        order = ordered(model.graph.node)
-        nodes = [model.graph.node[index] for index in order]  # converters leave them unsorted
-        copies = [deepcopy(node) for node in nodes]
-        del model.graph.node[:]
-        model.graph.node.extend(copies)
+        put_in_order(model.graph)
         return OnnxGraph(model)
 
 
 def half_tensors(graph: OnnxGraph) -> dict[str, str]:
-    """The tensors of 16 bits that depend on an input, with their types, as the file says them."""
+    """The tensors of 16 bits that depend on an input, with the types that the file declares."""
     inferred = onnx.shape_inference.infer_shapes(graph.model).graph
     values = [*inferred.value_info, *inferred.input, *inferred.output]
     named = {v.name: _NAMES(v.type.tensor_type.elem_type).lower() for v in values}
@@ -314,7 +309,7 @@ def _lost_constants(original: OnnxGraph, compressed: OnnxGraph) -> Iterator[Lost
 
 
 def describe_half_precision(found: HalfPrecision) -> list[str]:
-    """One sentence for each thing that a verdict on the file has to say."""
+    """Sentences about a file of 16 bits that a verdict on it has to contain."""
     told = []
     if found.unanswered:
         told.append(
@@ -342,7 +337,7 @@ def rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
     Sums within a node are in 32 bits, as most devices have them.
 
     Args:
-        graph: of the file, without ``Constant`` nodes.
+        graph: the graph of the file, without ``Constant`` nodes.
         types: the tensors that are rounded, with their types.
 
     Raises:

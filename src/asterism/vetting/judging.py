@@ -9,34 +9,39 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
+from asterism.core.statistics import Share, share_of
 from asterism.dflare.outcome import Findings
 from asterism.models.tensor_models.subjects import FileSubject, Subject
 from asterism.vetting.agreement import measure_agreement
-from asterism.vetting.changes import measure_flips
-from asterism.vetting.opening import Vetted, open_beside, open_model_beside
+from asterism.vetting.measurement import measure_flips
+from asterism.vetting.opening import VettingSession, open_beside, open_model_beside
 from asterism.vetting.params import VetParams
-from asterism.vetting.repair_figures import JudgedRepair, RepairFigures
+from asterism.vetting.repair_figures import (
+    JudgedRepair,
+    RepairFigures,
+    Speed,
+    speed_of,
+    write_speeds,
+)
 from asterism.vetting.searching import search_rows
-from asterism.vetting.speed import Speed, speed_of, write_speeds
-from asterism.vetting.statistics import Share, share_of
 from asterism.vetting.symptoms import symptoms_of
 from asterism.vetting.verdict import criteria_of
 
 
 @dataclass(frozen=True)
 class RepairTask:
-    """What a repair is about, and what it is judged by.
+    """A pair to repair, and the inputs that the repair is judged by.
 
     Attributes:
         vetted: the pair.
         unseen: rows of the inputs that the repair has not seen, int64, ascending.
         seed: the run's seed.
-        speeds: of the original and of the compressed model.
+        speeds: the speeds of the original and of the compressed model.
         folder: gets tables and the repaired file.
     """
 
-    vetted: Vetted
+    vetted: VettingSession
     unseen: NDArray[np.int64]
     seed: int
     speeds: Sequence[Speed]
@@ -45,7 +50,7 @@ class RepairTask:
     def conclude(
         self, found: RepairFigures, made: RepairFigures, repaired: Subject, emulated: bool = False
     ) -> RepairFigures:
-        """Judge a repaired model; one that gains nothing is no repair, and its file goes.
+        """Judge a repaired model; the file of one that gains nothing is removed.
 
         Args:
             found: what is to blame.
@@ -78,9 +83,9 @@ class RepairTask:
 
 
 def judge_repair(
-    vetted: Vetted, path: Path | Subject, unseen: NDArray[np.int64], seed: int
+    vetted: VettingSession, path: Path | Subject, unseen: NDArray[np.int64], seed: int
 ) -> JudgedRepair:
-    """How a repaired model does where its repair has not looked.
+    """How a repaired model does on inputs that its repair has not seen.
 
     The new search starts from unseen inputs, with other random numbers than the first, and from
     half as many seeds. It runs twice from the same seeds: against the compressed model, whose
@@ -134,7 +139,7 @@ def judge_repair(
     )
 
 
-def _without_bounds(vetted: Vetted) -> Vetted:
+def _without_bounds(vetted: VettingSession) -> VettingSession:
     """The verdict looks at a strength; bounds would only be measured again."""
     changes = vetted.params.changes.model_copy(update={"bounds": []})
     params: VetParams = vetted.params.model_copy(update={"changes": changes})

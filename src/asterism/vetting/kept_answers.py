@@ -31,7 +31,7 @@ _ROOM = 200_000_000
 
 
 class KeptAnswers:
-    """An open model that asks its file about no input twice, whatever process asked first.
+    """An open model that runs each input once only, also across processes.
 
     Several processes may keep answers of one model at the same time. Each saves its own.
 
@@ -78,7 +78,7 @@ class KeptAnswers:
         return rows
 
     def close(self) -> None:
-        """Save what is new, and close the model."""
+        """Save new answers, and close the model."""
         try:
             self._save()
         finally:

@@ -1,24 +1,246 @@
-"""Measuring a pair: agreement on the given inputs, and flips under natural changes."""
+"""Measuring a pair: agreement on the given inputs, and flips under natural changes.
+
+How often ordinary inputs flip is measured by strength, kind of change and bound. What a device
+computes for the compressed file is compared with what this machine computes.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import replacing, write_arrays, write_json
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
+from asterism.core.messages.escaping import counted
+from asterism.core.random_streams import BatchedStreams, stream
+from asterism.core.statistics import Share, share_of
+from asterism.dflare.domains import Domain, build_domain, within_bound
+from asterism.dflare.pair import PairQuery
+from asterism.dflare.params import BoundParams
 from asterism.vetting.agreement import measure_agreement
-from asterism.vetting.changes import measure_flips
-from asterism.vetting.device import on_device
-from asterism.vetting.opening import Vetted
+from asterism.vetting.half_precision import compare_half_precision, describe_half_precision
+from asterism.vetting.onnx_pairs import opened_as_onnx
+from asterism.vetting.opening import VettingSession, draw_rows
+from asterism.vetting.params import VetParams
+from asterism.vetting.runtime_types import rounding_operators
 from asterism.vetting.symptoms import symptoms_of
 
+#: Inputs that the original's tensors are looked at with.
+_LOOKED = 500
+
+
 log = get_logger(__name__)
+Items = NDArray[Any]
 
 
-def measure_opened(vetted: Vetted, seed: int, folder: Path) -> dict[str, Any]:
-    """Measure a pair, and leave both models' answers.
+@dataclass(frozen=True)
+class OnDevice:
+    """Findings about a device that would compute exactly as the file says.
+
+    Attributes:
+        unanswered: share of inputs on which it gives no finite answer; None where the file has no
+            numbers of 16 bits.
+        told: sentences: tensors beyond the range of their type, constants that are lost, nodes
+            that ran in another type here than the file says.
+        arithmetic: sentences about operators that round by themselves.
+    """
+
+    unanswered: Share | None
+    told: tuple[str, ...]
+    arithmetic: tuple[str, ...]
+
+
+def on_device(vetted: VettingSession) -> OnDevice:
+    """Compare the original's tensors with what ONNX Runtime makes of the compressed file."""
+    path = vetted.given.compressed.path
+    nothing = OnDevice(None, (), ())
+    if path is None or path.suffix != ".onnx":
+        return nothing
+    try:
+        rounding = tuple(
+            f"{one.operator} ({counted(len(one.nodes), 'node')}"
+            f"{', which ONNX Runtime made of others' if one.made_here else ''}): {one.how}"
+            for one in rounding_operators(path)
+        )
+        with opened_as_onnx(vetted) as pair:
+            runs = pair.runs(vetted.inputs.items[:_LOOKED])
+            found = compare_half_precision(pair.original, pair.compressed, runs)
+    except UserError:  # another format, or a graph that is not run node by node
+        return nothing
+    if found is None:
+        return OnDevice(None, (), rounding)
+    lost = found.inputs_beyond if found.unanswered is None else found.unanswered
+    share = share_of(lost, found.inputs, vetted.params.confidence)
+    return OnDevice(share, tuple(describe_half_precision(found)), rounding)
+
+
+#: Bytes of changed inputs and of answers to them that are held at a time; making them takes a few
+#: copies in float.
+_AT_ONCE = 32_000_000
+
+
+@dataclass(frozen=True)
+class Flips:
+    """How often changes of one strength made the models deviate.
+
+    Attributes:
+        strength: its name.
+        bound: the limit that changes were kept within, as ``linf 8``; empty for none.
+        share: inputs on which the models deviate after at least one of the changes, of those on
+            which they agree unchanged.
+        failed: of these, inputs on which a model failed after a change.
+        by_change: the same for each mutator alone.
+    """
+
+    strength: str
+    bound: str
+    share: Share
+    failed: int
+    by_change: dict[str, Share]
+
+
+def require_changes(params: VetParams, items: Items) -> float:
+    """Try each change on one input, so that a failing one is reported early.
+
+    Args:
+        params: the changes.
+        items: given inputs, ``(N, ...)``.
+
+    Returns:
+        Seconds that a change takes, on average.
+
+    Raises:
+        UserError: one fails.
+    """
+    seconds: list[float] = []
+    for operators in (*params.changes.strengths.values(), params.search.operators):
+        domain = build_domain(params.domain, operators)
+        domain.prepare(items)
+        for number, name in enumerate(domain.operators):
+            streams, started = BatchedStreams(np.zeros(1, np.uint64)), time.perf_counter()
+            try:
+                domain.mutate(items[:1], np.full(1, number), streams)
+            except UserError:
+                raise
+            except Exception as error:
+                raise UserError(
+                    f"the change {name} fails on an input of shape {items.shape[1:]}: {error}"
+                ) from error
+            seconds.append(time.perf_counter() - started)
+    return float(np.mean(seconds))
+
+
+def measure_flips(vetted: VettingSession, agreed: NDArray[np.int64], seed: int) -> list[Flips]:
+    """Change inputs on which both models agree, and count those on which they then deviate.
+
+    Each input is changed once by each mutator. What is done to it depends on no other input.
+
+    Args:
+        vetted: what is vetted.
+        agreed: rows of the inputs on which both models agree, int64, ascending.
+        seed: the run's seed.
+
+    Returns:
+        One entry for each strength, and for the strongest one for each bound.
+    """
+    changes = vetted.params.changes
+    count = min(changes.inputs, len(agreed))
+    if not count:
+        return []
+    rows = draw_rows(agreed, count, len(vetted.inputs.items), seed, "changes")
+    found = [
+        _flips(vetted, name, None, rows, vetted.domain(operators), seed)
+        for name, operators in changes.strengths.items()
+    ]
+    strongest = list(changes.strengths)[-1]
+    domain = vetted.domain(changes.strengths[strongest])
+    return found + [
+        _flips(vetted, strongest, bound, rows, domain, seed) for bound in changes.bounds
+    ]
+
+
+def _flips(
+    vetted: VettingSession,
+    strength: str,
+    bound: BoundParams | None,
+    rows: NDArray[np.int64],
+    domain: Domain,
+    seed: int,
+) -> Flips:
+    confidence = vetted.params.confidence
+    deviates = {name: np.zeros(len(rows), bool) for name in domain.operators}
+    failed = np.zeros(len(rows), bool)
+    for name, part, question in _asked(vetted, strength, bound, rows, domain, seed):
+        answers = question.result()
+        deviates[name][part] = vetted.comparison.deviates(answers.f, answers.g)
+        failed[part.start + np.array(list(answers.failures), np.int64)] = True
+    flipped = np.any(list(deviates.values()), axis=0)
+    return Flips(
+        strength,
+        "" if bound is None else f"{bound.measure} {bound.limit:g}",
+        share_of(int(flipped.sum()), len(rows), confidence),
+        int(failed.sum()),
+        {name: share_of(int(d.sum()), len(rows), confidence) for name, d in deviates.items()},
+    )
+
+
+def _asked(
+    vetted: VettingSession,
+    strength: str,
+    bound: BoundParams | None,
+    rows: NDArray[np.int64],
+    domain: Domain,
+    seed: int,
+) -> Iterator[tuple[str, slice, PairQuery]]:
+    """Changed inputs that both models are asked about, some at a time: a mutator's name, and which.
+
+    The next ones are made while the models are at work.
+    """
+    items, waiting = vetted.inputs.items, None
+    size = max(1, _AT_ONCE // max(1, items[0].nbytes + 8 * vetted.answers.f.shape[1]))
+    for number, name in enumerate(domain.operators):
+        for start in range(0, len(rows), size):
+            part = slice(start, min(start + size, len(rows)))
+            key = (seed, "vet", strength, name)
+            changed = _changed(domain, number, items[rows[part]], rows[part], bound, key)
+            question = vetted.pair.submit(changed)
+            if waiting is not None:
+                yield waiting
+            waiting = name, part, question
+    if waiting is not None:
+        yield waiting
+
+
+def _changed(
+    domain: Domain,
+    number: int,
+    items: Items,
+    rows: NDArray[np.int64],
+    bound: BoundParams | None,
+    key: Sequence[Any],
+) -> Items:
+    """The items, each changed once by one mutator, within the bound."""
+    keys = [stream(*key, row).bit_generator.random_raw() for row in rows.tolist()]
+    streams = BatchedStreams(np.array(keys, np.uint64))
+
+    def mutate(chosen: NDArray[np.int64], attempt: int) -> Items:
+        attempts = np.full(len(chosen), attempt)
+        own = streams.of(chosen).below(attempts)
+        return domain.mutate(items[chosen], np.full(len(chosen), number), own)
+
+    return within_bound(domain, bound, items, items, mutate)
+
+
+def measure_opened(vetted: VettingSession, seed: int, folder: Path) -> dict[str, Any]:
+    """Measure a pair, and write both models' answers into a folder.
 
     Args:
         vetted: the pair and what is asked.

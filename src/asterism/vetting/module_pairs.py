@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from asterism.localisation.tensor_errors import RunningSums, TensorError
-from asterism.models.runtimes.runtime import as_array
+from asterism.models.formats import as_array
 from asterism.models.signatures.torch import weights_of
 
 #: Runs a module on the inputs.
@@ -37,10 +37,10 @@ class ReplacedModule:
 
 
 class PartExchange(ABC):
-    """Two models, of which parts can be exchanged by their names.
+    """Two models whose parts can be exchanged by name.
 
     Attributes:
-        parts: that differ.
+        parts: the parts that differ.
         applied_by: the line that leaves the parts of the list ``kept`` in float where the model is
             quantised again.
     """
@@ -129,7 +129,7 @@ def exchanged(
     Args:
         compressed: is left as it is.
         original: whose parts are taken.
-        names: of the parts, fully qualified.
+        names: the names of the parts, fully qualified.
         above: the name of ``compressed`` within the whole, with a dot.
     """
     clone = copy.copy(compressed)
@@ -146,7 +146,7 @@ def exchanged(
 
 
 class InFloat(nn.Module):
-    """A part of the original in the compressed model's place for it.
+    """A part of the original that replaces the compressed model's part.
 
     It takes and gives what stands around it: quantised tensors, or real numbers of another type.
     Whatever else is asked of it, such as its weights, is the part's.
@@ -172,7 +172,7 @@ class InFloat(nn.Module):
             return getattr(super().__getattr__("part"), name)
 
     def forward(self, given: Any, *others: Any, **named: Any) -> Any:
-        """What the original's part gives, in the type of what was given first."""
+        """The output of the original's part, in the type of the part's first input."""
         if given.is_quantized:
             found = self.part(given.dequantize())
             scale, zero = self._scale or (given.q_scale(), given.q_zero_point())
@@ -199,7 +199,7 @@ def errors_of_parts(
     Args:
         original: in floating point.
         compressed: beside it.
-        parts: that differ.
+        parts: the parts that differ.
         ask_both: run the original, and the compressed model, on the same inputs in one order.
     """
     theirs: dict[str, list[Any]] = defaultdict(list)

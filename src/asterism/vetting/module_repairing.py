@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +12,24 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
+from asterism.localisation.localising import RankedNode
 from asterism.localisation.repair import allowed_floats
 from asterism.localisation.tensor_errors import TensorError
 from asterism.localisation.trials import Trial, squared_error
-from asterism.models.runtimes.formats.torch_export import (
+from asterism.models.formats.torch_export import (
     TorchRuntime,
     open_program,
     save_program,
 )
-from asterism.models.runtimes.torch_modules import ModuleRuntime
 from asterism.models.signatures.torch import state_of, weights_of
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
+from asterism.models.torch_modules import ModuleRuntime
 from asterism.vetting.judging import RepairTask
-from asterism.vetting.opening import Vetted, open_model_beside, shape_of
+from asterism.vetting.opening import VettingSession, open_model_beside, shape_of
 from asterism.vetting.params import REPAIRED_PROGRAM
 from asterism.vetting.quantised_graphs import exchange_of
-from asterism.vetting.repair_figures import BlamedPart, RepairFigures, write_localisation
+from asterism.vetting.repair_figures import RepairFigures, write_localisation
 
 #: Inputs of a call that follows all parts.
 _BATCH = 8
@@ -36,27 +37,8 @@ _BATCH = 8
 _Opened = ModuleRuntime | TorchRuntime
 
 
-@dataclass(frozen=True)
-class _Ranked:
-    """A part, and what it is to blame for.
-
-    Attributes:
-        index: of the part.
-        trial: with this part alone in float.
-        explained: share of the deviations that is then gone; negative where there are more.
-        error_explained: the same of the outputs' squared error.
-        own: relative error of its output, where it takes what the original's part takes.
-    """
-
-    index: int
-    trial: Trial
-    explained: float
-    error_explained: float
-    own: float
-
-
-def module_pair(vetted: Vetted) -> tuple[_Opened, _Opened]:
-    """Both models; files of programs are opened in this process.
+def module_pair(vetted: VettingSession) -> tuple[_Opened, _Opened]:
+    """Both models as modules; files of programs are opened in this process.
 
     Raises:
         UserError: one is neither a module nor a program of PyTorch.
@@ -93,22 +75,12 @@ def repair_modules(task: RepairTask, cases: NDArray[Any]) -> RepairFigures:
     most = allowed_floats(len(trials.parts), wanted.float_share)
     trials.refine()
     chosen = trials.grown([one.index for one in ranking], most)
-    blamed = [
-        BlamedPart(
-            trials.parts[one.index].name,
-            trials.parts[one.index].operator,
-            one.explained,
-            one.error_explained,
-            one.own,
-        )
-        for one in ranking
-    ]
-    write_localisation(blamed, trials.errors, task.folder)
+    write_localisation(ranking, trials.errors, task.folder)
     found = RepairFigures(
         quantised_nodes=len(trials.parts),
         evaluations=trials.spent,
         deviating_inputs=len(cases),
-        blamed=blamed,
+        blamed=ranking,
     )
     gone = 1 - chosen.deviation / trials.base.deviation
     within = f"with at most {most} of the {len(trials.parts)} quantised modules in float"
@@ -146,18 +118,18 @@ class _Trials:
         cases: inputs on which they deviate.
 
     Attributes:
-        parts: that differ.
+        parts: the parts that differ.
         base: the compressed model as it is.
         finer: names of parts whose weights get a scale for each channel in all that follows.
         spent: how many candidates ran.
         applied_by: see :class:`~asterism.vetting.module_pairs.PartExchange`.
-        errors: of the output of each part.
+        errors: the errors of the output of each part.
 
     Raises:
         UserError: no part differs, or the models deviate on none of these inputs any more.
     """
 
-    def __init__(self, vetted: Vetted, cases: NDArray[Any]) -> None:
+    def __init__(self, vetted: VettingSession, cases: NDArray[Any]) -> None:
         pair = module_pair(vetted)
         self._vetted, self._cases, self._runtimes = vetted, cases, pair
         named = pair[0].named, pair[1].named
@@ -208,7 +180,7 @@ class _Trials:
         else:
             self._least = trial
 
-    def ranking(self, most: int) -> list[_Ranked]:
+    def ranking(self, most: int) -> list[RankedNode]:
         """The parts that were tried alone, the most to blame first.
 
         Args:
@@ -224,13 +196,14 @@ class _Trials:
         for index in order[: max(1, most)]:
             if (trial := self._run(frozenset({index}))) is None:
                 continue
-            explained = 1 - trial.deviation / self.base.deviation
-            found.append(_Ranked(index, trial, explained, 1 - trial.error, noise[index]))
+            part, explained = self.parts[index], 1 - trial.deviation / self.base.deviation
+            error = 1 - trial.error
+            found.append(
+                RankedNode(index, part.name, part.operator, explained, error, noise[index])
+            )
         if not found:
             raise UserError(f"no module can be put back into float: {self._failed}")
-        return sorted(
-            found, key=lambda one: (-one.explained, -one.error_explained, -one.own, one.index)
-        )
+        return sorted(found, key=lambda ranked: ranked.rank)
 
     def grown(self, order: Sequence[int], most: int) -> Trial:
         """The smallest of growing sets that takes enough of the deviations away, else the best."""

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
-from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
-from asterism.localisation.layouts import TurnedTensor, with_turned_axes
+from asterism.localisation.conversion import LITE_SUFFIXES, TurnedTensor, as_onnx, with_turned_axes
 from asterism.localisation.running import Feed as InputsOfCall
 from asterism.localisation.running import FilledRun, Run, Stream, side_by_side
 from asterism.localisation.trials import Deviation, Outputs
@@ -24,7 +23,7 @@ from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
-from asterism.vetting.opening import Vetted, open_beside, shape_of
+from asterism.vetting.opening import VettingSession, open_beside, shape_of
 
 #: Items that a candidate graph runs on at a time, and numbers of these at most: all tensors of a
 #: call are held together.
@@ -44,7 +43,7 @@ class OnnxPair:
         source: the original that was copied; None where none was.
     """
 
-    vetted: Vetted
+    vetted: VettingSession
     original: Path
     compressed: Path
     turned: Mapping[str, TurnedTensor] = field(default_factory=dict)
@@ -52,12 +51,12 @@ class OnnxPair:
 
     @cached_property
     def signature(self) -> Signature:
-        """Of the original, before a copy's axes were turned."""
+        """The signature of the original, before a copy's axes were turned."""
         return read_signature(self.source or self.original)
 
     @cached_property
     def compressed_signature(self) -> Signature:
-        """Of the compressed model."""
+        """The signature of the compressed model."""
         return read_signature(self.compressed)
 
     def runs(self, items: NDArray[Any]) -> list[Run]:
@@ -111,7 +110,7 @@ class OnnxPair:
         return found
 
     def deviation(self) -> Deviation:
-        """Judges runs as the vetting does: 1 for each item on which the models deviate, else 0.
+        """The function that judges runs as vetting does: 1 for each item on which models deviate.
 
         Of embeddings, the nearest item is looked for among the original's: a candidate's own of
         all given items are not known, and the better it is, the nearer they are to these.
@@ -132,7 +131,7 @@ class OnnxPair:
         return judged
 
     def reproduced(self, items: NDArray[Any]) -> NDArray[Any]:
-        """The items on which the files here deviate as well.
+        """The items on which the ONNX files deviate as well.
 
         LiteRT's kernels round in other places than ONNX Runtime's, so a conversion may agree
         where the given file deviates.
@@ -153,7 +152,7 @@ class OnnxPair:
         return found
 
 
-def _feed(vetted: Vetted, signature: Signature) -> Feed:
+def _feed(vetted: VettingSession, signature: Signature) -> Feed:
     """What a model of the pair takes."""
     return Feed(signature, vetted.params.feeding, vetted.inputs.kind == "images")
 
@@ -170,8 +169,8 @@ def _run(feed: Feed, signature: Signature, items: NDArray[Any]) -> InputsOfCall 
 
 
 @contextmanager
-def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
-    """Both models as ONNX files, converted where they are LiteRT's.
+def opened_as_onnx(vetted: VettingSession) -> Iterator[OnnxPair]:
+    """Both models as ONNX files; LiteRT files are converted.
 
     Raises:
         UserError: nodes of such files cannot be exchanged.

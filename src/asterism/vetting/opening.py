@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
-from asterism.core.randomness.random_streams import stream
-from asterism.data.given.kind import Shaping
-from asterism.data.given.reading import Arrays, GivenInputs, read_inputs
+from asterism.core.random_streams import stream
+from asterism.data.given import Arrays, GivenInputs, read_inputs
+from asterism.data.kinds import Shaping
 from asterism.dflare.comparisons import Comparison, build_comparison, unanswered_inputs
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.domains import Domain, build_domain
@@ -50,14 +50,14 @@ class GivenPair:
 
     @staticmethod
     def by_files(params: VetParams, keeps_answers: bool = False) -> GivenPair:
-        """The files that parameters name."""
+        """The pair of the files that parameters name."""
         original, compressed, inputs = map(
             Path, (params.original, params.compressed, params.inputs)
         )
         return GivenPair(FileSubject(original), FileSubject(compressed), inputs, keeps_answers)
 
     def hashes(self, labels: Path | None) -> dict[str, str]:
-        """SHA-256 of all that is known by its content, by names.
+        """SHA-256 of every file and array of the pair, by name.
 
         Args:
             labels: a file of labels; None for none.
@@ -78,8 +78,8 @@ class GivenPair:
 
 
 @dataclass(frozen=True)
-class Vetted:
-    """What is vetted.
+class VettingSession:
+    """A pair with its inputs, opened to be vetted.
 
     Attributes:
         params: what is asked.
@@ -105,12 +105,12 @@ class Vetted:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of each compared output of one item, by its name."""
+        """The shape of each compared output for one item, by the output's name."""
         return self.original.form.shapes
 
     @cached_property
     def deviates(self) -> NDArray[np.bool_]:
-        """On which of the given inputs the models deviate, bool ``(N,)``."""
+        """For each given input whether the models deviate on it, bool ``(N,)``."""
         return self.comparison.deviates(self.answers.f, self.answers.g)
 
     @property
@@ -128,7 +128,9 @@ class Vetted:
 
 
 @contextmanager
-def open_vetted(params: VetParams, seed: int, given: GivenPair | None = None) -> Iterator[Vetted]:
+def open_vetted(
+    params: VetParams, seed: int, given: GivenPair | None = None
+) -> Iterator[VettingSession]:
     """Read the inputs and open both models, files in processes of their own.
 
     Args:
@@ -155,8 +157,8 @@ def open_vetted(params: VetParams, seed: int, given: GivenPair | None = None) ->
         yield _paired(params, given, inputs, f, g)
 
 
-def open_for_stage(params: VetStageParams) -> AbstractContextManager[Vetted]:
-    """The files that parameters name, open; answers are kept where a later run may take them up.
+def open_for_stage(params: VetStageParams) -> AbstractContextManager[VettingSession]:
+    """The files that parameters name, open; answers are kept if a later run may use them.
 
     Raises:
         UserError: as :func:`open_vetted`.
@@ -172,8 +174,8 @@ def _rooms_of_both(f: OutputForm, g: OutputForm) -> list[int]:
 
 
 @contextmanager
-def open_beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
-    """The same original and inputs with another compressed model.
+def open_beside(vetted: VettingSession, other: Path | Subject) -> Iterator[VettingSession]:
+    """A session with the same original and inputs, and another compressed model.
 
     Raises:
         UserError: as :func:`open_vetted`.
@@ -183,7 +185,7 @@ def open_beside(vetted: Vetted, other: Path | Subject) -> Iterator[Vetted]:
         yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
 
 
-def open_model_beside(vetted: Vetted, other: Path | Subject) -> OpenModel:
+def open_model_beside(vetted: VettingSession, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
     form = vetted.original.form
     return _opened(vetted.given, vetted.params, vetted.inputs, subject_of(other), form.rooms, form)
@@ -212,7 +214,7 @@ def _opened(
 
 def _paired(
     params: VetParams, given: GivenPair, inputs: GivenInputs, f: OpenModel, g: OpenModel
-) -> Vetted:
+) -> VettingSession:
     """Ask both models about the inputs."""
     if f.classes != g.classes:
         raise UserError(
@@ -230,11 +232,11 @@ def _paired(
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-    return Vetted(params, given, inputs, f, g, pair, comparison, notes, answers)
+    return VettingSession(params, given, inputs, f, g, pair, comparison, notes, answers)
 
 
 def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape of what a row holds: of the only output, or the numbers of several in all."""
+    """The shape of a row: that of the only output, or the number of values of several outputs."""
     if len(shapes) == 1:
         return next(iter(shapes.values()))
     return (sum(map(math.prod, shapes.values())),)
@@ -243,14 +245,14 @@ def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
 def draw_rows(
     rows: NDArray[np.int64], count: int, total: int, seed: int, purpose: str
 ) -> NDArray[np.int64]:
-    """So many of some rows, drawn at random; a larger count, and further rows, only add to them.
+    """Rows drawn at random; a larger count, and further rows, only add to them.
 
     Args:
-        rows: of the inputs, int64.
+        rows: the rows of the inputs, int64.
         count: how many at most.
         total: how many inputs there are.
         seed: the run's.
-        purpose: of the random numbers.
+        purpose: the purpose of the random numbers.
 
     Returns:
         Ascending.
@@ -260,7 +262,7 @@ def draw_rows(
 
 
 def require_labels(inputs: GivenInputs, comparison: Comparison, classes: int) -> None:
-    """Reject labels that the models cannot answer.
+    """Reject labels that no class of the models corresponds to.
 
     Raises:
         UserError: there are such.
@@ -286,11 +288,11 @@ def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:
 def read_given(
     params: VetParams, signature: Signature, given: Path | Arrays | None = None
 ) -> GivenInputs:
-    """The inputs, in the form that a model takes.
+    """The inputs, in the form that a model expects.
 
     Args:
         params: what is asked.
-        signature: of the model.
+        signature: the signature of the model.
         given: a file, a folder, or arrays; None for what the parameters name.
     """
     if isinstance(given, Arrays):
@@ -308,7 +310,7 @@ def read_given(
 
 
 def draw_positions(count: int, limit: int, seed: int) -> NDArray[np.int64]:
-    """Places of the inputs, among so many, that :func:`draw_inputs` takes, in their order."""
+    """Positions of the inputs that :func:`draw_inputs` draws, in the order drawn."""
     if limit >= count:
         return np.arange(count)
     rows: NDArray[np.int64] = stream(seed, "vet", "inputs").permutation(count)[:limit]
@@ -316,16 +318,15 @@ def draw_positions(count: int, limit: int, seed: int) -> NDArray[np.int64]:
 
 
 def draw_inputs(inputs: GivenInputs, limit: int | None, seed: int) -> GivenInputs:
-    """As many of the inputs as are wanted, in a random order: a larger limit only adds to them."""
+    """At most ``limit`` inputs, in a random order; a larger limit only adds to them."""
     count = len(inputs.items)
     if limit is None or limit >= count:
         return inputs
     chosen = draw_positions(count, limit, seed)
-    return GivenInputs(
-        inputs.kind,
-        inputs.items[chosen],
-        None if inputs.labels is None else inputs.labels[chosen],
-        inputs.classes,
-        tuple(inputs.names[i] for i in chosen.tolist()),
-        (*inputs.notes, f"{limit} of {count} inputs were drawn at random"),
+    return replace(
+        inputs,
+        items=inputs.items[chosen],
+        labels=None if inputs.labels is None else inputs.labels[chosen],
+        names=tuple(inputs.names[i] for i in chosen.tolist()),
+        notes=(*inputs.notes, f"{limit} of {count} inputs were drawn at random"),
     )

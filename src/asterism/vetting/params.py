@@ -10,8 +10,8 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from asterism.core.files.user_files import NO_FILE, File
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.parameters.validation import Label
 from asterism.dflare.domains import accept_bound, build_domain
 from asterism.dflare.params import BoundParams, ComparisonParams, DomainParams, SearchParams
 from asterism.models.tensor_models.feeding import FeedingParams
@@ -77,7 +77,7 @@ class VetRepair(ParameterSection):
 
 
 class TriedPreprocessing(ParameterSection):
-    """What the original did under one preprocessing of pictures."""
+    """How the original did under one preprocessing of pictures."""
 
     name: str = Field(description="a file of conf/preprocessing")
     channels: Literal["rgb", "bgr"] = Field(description="the order of colours")
@@ -86,14 +86,14 @@ class TriedPreprocessing(ParameterSection):
 
 
 class MatchedOutput(ParameterSection):
-    """An output of the original and the compressed model's that stands for it."""
+    """An output of the original, and the compressed model's corresponding output."""
 
     original: str = Field(description="its name in the original")
     compressed: str = Field(description="its name in the compressed model")
 
 
 class VetBudget(ParameterSection):
-    """A budget of time that was too small for all that was wanted."""
+    """A budget of time that was smaller than what was wanted."""
 
     minutes: float = Field(gt=0, description="of this run and of those that it goes on from")
     seconds: float = Field(gt=0, description="that both models take for an input")
@@ -102,7 +102,7 @@ class VetBudget(ParameterSection):
 
 
 class VetParams(ParameterSection):
-    """A pair of models, inputs for it, and what is asked."""
+    """A pair of models, inputs for it, and how it is vetted."""
 
     source: Literal["none", "files", "objects"] = Field(
         description="none: nothing is vetted; objects: models and arrays of a Python process"
@@ -158,18 +158,18 @@ class VetParams(ParameterSection):
         return self
 
     def counterpart(self, output: str) -> str:
-        """What the compressed model calls an output of the original."""
+        """The name of the compressed model's output that corresponds to one of the original."""
         matching = {pair.original: pair.compressed for pair in self.matching}
         return matching.get(output, output)
 
     @property
     def goes_on(self) -> bool:
-        """Whether a later run asks more, and needs not ask again what this one has asked."""
+        """Whether a later run continues this one with more inputs and uses its answers."""
         return self.source == "files" and self.budget is not None
 
     @property
     def files(self) -> tuple[str, ...]:
-        """All files of the user's that results depend on."""
+        """All files of the user that results depend on."""
         return self.original, self.compressed, self.inputs, self.labels
 
     def commands(self) -> list[str]:
@@ -212,7 +212,7 @@ class VetParams(ParameterSection):
 
 
 class VetStageParams(ParameterSection):
-    """What the stages of vetting read of ``params.yaml``."""
+    """The part of ``params.yaml`` that the stages of vetting read."""
 
     seed: Seed
     vet: VetParams

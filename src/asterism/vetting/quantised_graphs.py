@@ -12,7 +12,7 @@ import torch
 from torch import fx, nn
 
 from asterism.localisation.tensor_errors import RunningSums, TensorError
-from asterism.models.runtimes.runtime import as_array
+from asterism.models.formats import as_array
 from asterism.models.signatures.torch import modules_of, operator_of
 from asterism.vetting.float_weights import (
     BY_CHANNEL,
@@ -32,7 +32,7 @@ _FINER = 0.5
 def exchange_of(
     original: nn.Module, compressed: nn.Module, named: tuple[Named, Named] = (str, str)
 ) -> PartExchange:
-    """How parts are exchanged: PT2E writes quantisation into a graph, all others into modules.
+    """The way in which parts are exchanged: in PT2E's graphs nodes, otherwise modules.
 
     Args:
         original: in floating point.

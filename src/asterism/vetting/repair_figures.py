@@ -1,56 +1,95 @@
-"""What came of a repair: parts to blame, the repaired model, and how it does on other inputs."""
+"""What came of a repair: parts to blame, the repaired model, and how it does on other inputs.
+
+Its figures also say how long a model takes for one input, and how large its file is.
+"""
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from asterism.core.files.artifacts import write_table
 from asterism.core.files.records import record_as_json
+from asterism.core.statistics import Share
+from asterism.dflare.pair import Model
+from asterism.localisation.localising import RankedNode
 from asterism.localisation.tensor_errors import TensorError
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.changes import Flips
-from asterism.vetting.statistics import Share
+from asterism.vetting.kept_answers import KeptAnswers
+from asterism.vetting.measurement import Flips
 from asterism.vetting.verdict import Threshold
+
+#: Runs at least and at most, and seconds after which no further one is made.
+_FEWEST, _MOST, _SECONDS = 5, 200, 0.5
+#: What counts as slower: by so many milliseconds, and by so large a part.
+_NOTICED_MS, _NOTICED = 0.2, 0.1
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One file's time and size.
+
+    Attributes:
+        file: ``original``, ``compressed`` or ``repaired``.
+        bytes: the bytes of the file, or of a module's parameters; None where there are none.
+        milliseconds: for one input, the median of several runs.
+    """
+
+    file: str
+    bytes: int | None
+    milliseconds: float
+
+    def slower_than(self, other: Speed) -> bool:
+        """Whether it takes noticeably longer."""
+        least = other.milliseconds * (1 + _NOTICED) + _NOTICED_MS
+        return self.milliseconds > least
+
+
+def write_speeds(speeds: Sequence[Speed], folder: Path) -> None:
+    """Write ``speed.csv`` into a folder."""
+    import polars as pl
+
+    write_table(folder / "speed.csv", pl.DataFrame([asdict(speed) for speed in speeds]))
+
+
+def speed_of(file: str, size: int | None, model: Model, items: NDArray[Any]) -> Speed:
+    """Time a model on the first of some items; the first run does not count."""
+    if isinstance(model, KeptAnswers):
+        model = model.model
+    model.predict(items[:1])
+    taken: list[float] = []
+    began = time.perf_counter()
+    for run in range(_MOST):
+        if run >= _FEWEST and time.perf_counter() - began >= _SECONDS:
+            break
+        started = time.perf_counter()
+        model.predict(items[:1])
+        taken.append(time.perf_counter() - started)
+    return Speed(file, size, 1e3 * statistics.median(taken))
+
 
 #: Parts of the ranking that the figures name.
 _BLAMED = 5
 
 
 @dataclass(frozen=True)
-class BlamedPart:
-    """A node or a module that the compressed model computes in another way.
-
-    Attributes:
-        node: its name.
-        operator: its type.
-        explained: share of the deviations that is gone with this part alone in float; None where
-            it was not tried.
-        error_explained: the same of the outputs' squared error.
-        own_error: relative error of its output, where it takes what the original's part takes.
-    """
-
-    node: str
-    operator: str
-    explained: float | None
-    error_explained: float | None
-    own_error: float
-
-
-@dataclass(frozen=True)
 class JudgedRepair:
-    """How a repaired model does where its repair has not looked.
+    """How a repaired model does on inputs that its repair has not seen.
 
     Attributes:
         gone_held_out: of the deviations on unseen inputs and of the new search.
         differ_before: of the compressed model on unseen inputs.
-        agreement: of the repaired model on them.
-        flips: of the repaired model.
+        agreement: the agreement of the repaired model on them.
+        flips: the flips of the repaired model.
         new_search: by the search's name, shares of seeds with a triggering input, ``before`` and
             ``after`` the repair.
-        criteria: of the verdict.
+        criteria: the criteria of the verdict.
     """
 
     gone_held_out: Share
@@ -78,7 +117,7 @@ class JudgedRepair:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairFigures:
-    """What came of a repair. What there is none of is None.
+    """The result of a repair; values that do not exist are None.
 
     Attributes:
         reason: why there is no repair, or why it is not enough.
@@ -94,7 +133,7 @@ class RepairFigures:
         with_finer_scales: names of those whose weights have a scale for each channel instead.
         applied_by: see :class:`~asterism.vetting.module_pairs.PartExchange`.
         gone: share of the deviations that is gone on the inputs that the repair was made by.
-        bytes: of the repaired model.
+        bytes: the bytes of the repaired model.
         bytes_before: of the compressed one.
         bytes_original: of the original.
         sha256: of the repaired file.
@@ -106,7 +145,7 @@ class RepairFigures:
     quantised_nodes: int | None = None
     evaluations: int | None = None
     deviating_inputs: int | None = None
-    blamed: Sequence[BlamedPart] | None = None
+    blamed: Sequence[RankedNode] | None = None
     nodes_in_float: int | None = None
     float_share: float | None = None
     nodes_with_finer_scales: int | None = None
@@ -125,7 +164,7 @@ class RepairFigures:
     judged: JudgedRepair | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value, with what was judged beside the rest."""
+        """The figures as a JSON value, those of the judgement among them."""
         values = record_as_json(replace(self, blamed=None, judged=None))
         found = {name: value for name, value in values.items() if value is not None}
         if self.blamed is not None:
@@ -140,12 +179,12 @@ class RepairFigures:
 
 
 def write_localisation(
-    ranking: Sequence[BlamedPart], errors: Sequence[TensorError], folder: Path
+    ranking: Sequence[RankedNode], errors: Sequence[TensorError], folder: Path
 ) -> None:
     """Write ``ranking.csv`` and ``tensors.csv``: a row for each part, and for each tensor."""
     import polars as pl
 
-    names = [one.name for one in fields(BlamedPart)]
+    names = [one.name for one in fields(RankedNode) if one.name != "index"]
     parts = {name: [getattr(part, name) for part in ranking] for name in names}
     write_table(folder / "ranking.csv", pl.DataFrame(parts, strict=False))
     columns = {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, replacing, write_table
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import (
@@ -25,10 +25,15 @@ from asterism.localisation.running import Run
 from asterism.models.tensor_models.subjects import FileSubject
 from asterism.vetting.judging import RepairTask
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
-from asterism.vetting.opening import Vetted
+from asterism.vetting.opening import VettingSession
 from asterism.vetting.params import REPAIRED
-from asterism.vetting.repair_figures import BlamedPart, RepairFigures, write_localisation
-from asterism.vetting.speed import Speed, speed_of, write_speeds
+from asterism.vetting.repair_figures import (
+    RepairFigures,
+    Speed,
+    speed_of,
+    write_localisation,
+    write_speeds,
+)
 
 #: Nodes of the ranking that are written down.
 _RANKED = 50
@@ -44,7 +49,9 @@ _OF_OTHER_HALF = (
 _FAST = 8
 
 
-def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:
+def repair_opened(
+    vetted: VettingSession, seed: int, triggers: Path, folder: Path
+) -> dict[str, Any]:
     """Localise the deviations of a pair, and repair it where that is possible.
 
     Args:
@@ -78,7 +85,7 @@ def repair_opened(vetted: Vetted, seed: int, triggers: Path, folder: Path) -> di
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
-                ranking = _ranking(curve)
+                ranking = curve.localisation.ranking
                 write_localisation(ranking[:_RANKED], curve.localisation.errors, temporary)
                 _write_curve(curve, pair.runs(cases[:1])[0], temporary)
         except UserError as reason:
@@ -132,7 +139,7 @@ def _halves(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return np.flatnonzero(sees), np.flatnonzero(~sees)
 
 
-def _speeds_of_both(vetted: Vetted) -> list[Speed]:
+def _speeds_of_both(vetted: VettingSession) -> list[Speed]:
     subjects, names = vetted.given.subjects, ("original", "compressed")
     return [
         speed_of(name, subject.size, model, vetted.inputs.items)
@@ -216,20 +223,6 @@ def _too_little(curve: RepairCurve, gone: float, most: int, chosen: RepairedFile
         f"This one takes {chosen.gone:.0%} of those that it was made by, and "
         f"{max(0.0, chosen.expected):.0%} are expected of others"
     )
-
-
-def _ranking(curve: RepairCurve) -> list[BlamedPart]:
-    """The quantised nodes, the most to blame first."""
-    return [
-        BlamedPart(
-            entry.node.name,
-            entry.node.operator,
-            entry.explained,
-            entry.error_explained,
-            entry.own,
-        )
-        for entry in curve.localisation.ranking
-    ]
 
 
 def _write_curve(curve: RepairCurve, one: Run, folder: Path) -> None:

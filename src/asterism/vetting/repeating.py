@@ -49,7 +49,7 @@ _NOTHING = _Nothing()
 
 @dataclass(frozen=True)
 class RepeatedCertificate:
-    """What came of repeating a certificate.
+    """The result of repeating a certificate.
 
     Attributes:
         differences: one line for each value that differs; none where the certificate holds.
@@ -61,7 +61,7 @@ class RepeatedCertificate:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing differs."""
+        """Whether no number differs."""
         return not self.differences
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import onnx
 
 from asterism.localisation.graph import OnnxGraph
-from asterism.models.runtimes.formats.onnx import open_session
+from asterism.models.formats.onnx import open_session
 
 #: What ONNX Runtime writes before the name of a tensor that it has in 32 bits instead.
 _FREE_CAST = "InsertedPrecisionFreeCast_"
@@ -56,7 +56,7 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class RanOtherwise:
-    """A node that ONNX Runtime computes otherwise than the file says.
+    """A node that ONNX Runtime computes in another type than the file says.
 
     Attributes:
         node: its name in the file.

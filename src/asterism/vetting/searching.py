@@ -14,11 +14,11 @@ from asterism.dflare.comparisons import ProbabilisticComparison
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.trigger import SearchSeeds, save_found, search_pair
-from asterism.vetting.opening import Vetted, draw_rows
+from asterism.vetting.opening import VettingSession, draw_rows
 
 
 def search_opened(
-    vetted: Vetted, seed: int, folder: Path, units: WorkUnits = ALONE
+    vetted: VettingSession, seed: int, folder: Path, units: WorkUnits = ALONE
 ) -> dict[str, Any]:
     """Search a pair by every search of ``params.search``, and order what they find.
 
@@ -46,15 +46,15 @@ def search_opened(
 
 
 def search_rows(
-    vetted: Vetted, rows: NDArray[np.int64], most: int, seed: int
+    vetted: VettingSession, rows: NDArray[np.int64], most: int, seed: int
 ) -> dict[str, Findings]:
-    """Search a pair from some of the given inputs only, by whose rows seeds are numbered.
+    """Search a pair from some of the given inputs; seeds have those inputs' row numbers.
 
     Args:
         vetted: the pair and the searches.
-        rows: of the given inputs, int64.
+        rows: the rows of the given inputs, int64.
         most: how many of them are seeds at most.
-        seed: of everything that is random.
+        seed: the seed of everything that is random.
 
     Returns:
         What each search found, by its name.
@@ -63,7 +63,7 @@ def search_rows(
 
 
 def _search(
-    vetted: Vetted, rows: NDArray[np.int64], most: int, seed: int, units: WorkUnits
+    vetted: VettingSession, rows: NDArray[np.int64], most: int, seed: int, units: WorkUnits
 ) -> tuple[SearchSeeds, dict[str, Findings]]:
     settings, items = vetted.params.search, vetted.inputs.items
     chosen = draw_rows(rows, most, len(items), seed, "seeds")
@@ -80,7 +80,7 @@ def _search(
 
 
 def _ordered(
-    vetted: Vetted, seeds: SearchSeeds, triggers: list[Trigger]
+    vetted: VettingSession, seeds: SearchSeeds, triggers: list[Trigger]
 ) -> dict[str, NDArray[Any]]:
     """Triggering inputs as arrays, the most consequential first."""
     if not triggers:
@@ -101,7 +101,10 @@ def _ordered(
 
 
 def _sureness(
-    vetted: Vetted, f: NDArray[np.float32], g: NDArray[np.float32], numbers: NDArray[np.int64]
+    vetted: VettingSession,
+    f: NDArray[np.float32],
+    g: NDArray[np.float32],
+    numbers: NDArray[np.int64],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """How sure the original is of the right answer, and the compressed model of a wrong one.
 

@@ -40,12 +40,12 @@ class Symptom:
 
 
 def symptoms_of(f: Rows, g: Rows, shapes: Mapping[str, Sequence[int]]) -> list[Symptom]:
-    """What is wrong with outputs of the compressed model whatever they mean.
+    """Symptoms of the compressed model's outputs that are wrong whatever outputs mean.
 
     Args:
         f: outputs of the original, ``(N, K)``.
         g: those of the compressed model.
-        shapes: of each output of one input, in the order in which a row holds them.
+        shapes: the shapes of each output of one input, in the order in which a row holds them.
     """
     found: list[Symptom] = []
     start = 0

@@ -9,8 +9,8 @@ from typing import Literal
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.statistics import Share, share_of
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.statistics import Share, share_of
 from asterism.vetting.symptoms import Symptom
 
 Word = Literal["ship", "ship with the repair", "do not ship", "not enough inputs to say"]
@@ -25,7 +25,7 @@ EXIT_CODES: dict[Word, int] = {
 
 
 class Thresholds(ParameterSection):
-    """What a compressed model has to keep. Each is compared with an end of an interval."""
+    """What a compressed model has to keep; each is compared with a bound of an interval."""
 
     agreement: float = Field(ge=0, le=1, description="least share of inputs that both answer alike")
     accuracy_lost: float = Field(ge=0, le=1, description="most accuracy that may be lost")
@@ -39,7 +39,7 @@ class Thresholds(ParameterSection):
 
 @dataclass(frozen=True)
 class Threshold:
-    """One threshold beside what was measured.
+    """One threshold and the measured value.
 
     Attributes:
         name: what is compared.
@@ -88,14 +88,14 @@ def criteria_of(
     confidence: float,
     unanswered: Share | None = None,
 ) -> tuple[Threshold, ...]:
-    """All thresholds beside what was measured.
+    """All thresholds with the measured values.
 
     Args:
         agreement: on the given inputs.
-        symptoms: of outputs that are broken whatever they mean.
+        symptoms: the symptoms of outputs that are broken whatever they mean.
         flips: under slight natural changes; None where none were tried.
         thresholds: what has to be kept.
-        confidence: of the interval of the accuracy that was lost.
+        confidence: the confidence of the interval of the accuracy that was lost.
         unanswered: by a device that computes in the 16-bit numbers that the file names; None
             where it names none.
     """
@@ -123,10 +123,10 @@ def decide(
     repaired: tuple[Threshold, ...] | None,
     symptoms: Sequence[str] = (),
 ) -> Verdict:
-    """The verdict.
+    """The verdict that follows from criteria.
 
     Args:
-        criteria: of the compressed model as it is.
+        criteria: the criteria of the compressed model as it is.
         repaired: of the repaired file on inputs that the repair has not seen; None where there is
             none, or where it agrees with the original on fewer of these inputs than before, or is
             slower than the original.

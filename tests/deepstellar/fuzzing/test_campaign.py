@@ -16,13 +16,13 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import checkpoints
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.deepstellar.campaigns import results
-from asterism.deepstellar.campaigns.population import Population
-from asterism.deepstellar.coverage.criteria import TraceCriterion, build_trace_criteria
+from asterism.deepstellar.criteria import TraceCriterion, build_trace_criteria
 from asterism.deepstellar.fuzzing import campaign as campaign_module
+from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign
 from asterism.deepstellar.fuzzing.fuzz import fuzz, unite_islands
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, count_visits
+from asterism.deepstellar.fuzzing.population import Population
 from asterism.deepstellar.selections import SELECTIONS
 from asterism.models.recurrent import RecurrentModel
 

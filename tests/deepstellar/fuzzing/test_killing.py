@@ -15,7 +15,7 @@ from worlds import load_world, params
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.resuming import checkpoints
 from asterism.core.resuming.work_units import SharedWorkUnits
-from asterism.deepstellar.campaigns import results
+from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 
 SCRIPT = Path(__file__)

@@ -9,10 +9,9 @@ import pytest
 from pydantic import ValidationError
 from worlds import digits, params
 
-from asterism.core.randomness.random_streams import stream
-from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker, Mutation
-from asterism.images import Mutator, build_mutators
-from asterism.images.bounds import acceptable_mutants
+from asterism.core.random_streams import stream
+from asterism.deepstellar.fuzzing.mutants import Lineages, MutantMaker, Mutation
+from asterism.images import Mutator, acceptable_mutants, build_mutators
 
 
 def fresh(count: int) -> Lineages:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import configure
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.deepstellar.selections import SELECTIONS
 
 NAMES = SELECTIONS.names()

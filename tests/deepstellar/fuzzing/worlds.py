@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from asterism.deepstellar.campaigns.seeds import SeedInputs
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import AbstractionParams, FuzzParams
+from asterism.deepstellar.params import AbstractionParams, FuzzParams
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.models.recurrent import RecurrentModel, open_rnn
 
 CLASSES = 10

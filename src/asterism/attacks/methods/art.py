@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
-from asterism.attacks.attack import ATTACKS, Attack, AttackSeeds, Estimator, Floats
+from asterism.attacks.methods import ATTACKS, Attack, AttackSeeds, Estimator, Floats
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 
 if TYPE_CHECKING:
     from asterism.attacks.estimator import PixelEstimator

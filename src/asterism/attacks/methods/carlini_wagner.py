@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.attacks.attack import ATTACKS, Attack, AttackSeeds, Floats, Ints
+from asterism.attacks.methods import ATTACKS, Attack, AttackSeeds, Floats, Ints
 from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from asterism.attacks.attack import ATTACKS, Attack, AttackSeeds, Estimator, Floats
-from asterism.attacks.pixels import direction
+from asterism.attacks.methods import ATTACKS, Attack, AttackSeeds, Estimator, Floats, direction
 from asterism.core.parameters.params import ParameterSection
 
 

@@ -1,19 +1,24 @@
-"""Keras' own means: 8-bit quantisation, and knowledge distillation (Hinton et al., 2015)."""
+"""Keras' own means: 8-bit quantisation, and knowledge distillation (Hinton et al., 2015).
+
+Weights can also be changed at random: no compression, but a deviation whose size is known.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+import numpy as np
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
+from asterism.core.random_streams import stream
 from asterism.models.architectures import build_architecture
 from asterism.models.keras_models.reading import save_keras
-from asterism.models.parameters.params import TrainingParams
+from asterism.models.params import TrainingParams
 from asterism.models.training.fitting import compile_for, fit_model
 
 if TYPE_CHECKING:
@@ -30,7 +35,7 @@ class KerasInt8(Compressor):
     def compress(
         model: keras.Model, options: NoOptions, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         model.quantize("int8")
         save_keras(model, target)
 
@@ -58,7 +63,7 @@ class Distillation(Compressor):
     def compress(
         model: keras.Model, options: Options, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         import keras
 
         height, width, channels = training.inputs.shape[1:]
@@ -88,3 +93,31 @@ def _with_logits(model: keras.Model) -> keras.Model:
 
     log = keras.ops.log(keras.ops.maximum(model.outputs[0], _SMALLEST))
     return keras.Model(model.inputs, log, name=f"{model.name}_logits")
+
+
+@COMPRESSORS.register("changed_weights")
+class ChangedWeights(Compressor):
+    """A share of all weights grows or shrinks by a part of itself."""
+
+    suffix: ClassVar[str] = ".keras"
+
+    class Options(ParameterSection):
+        """How many weights change, and by how much."""
+
+        share: float = Field(gt=0, le=1, description="share of the weights that change")
+        amount: float = Field(gt=0, lt=1, description="by which part of itself each of them does")
+
+    @staticmethod
+    def compress(
+        model: keras.Model, options: Options, training: TrainingData, target: Path
+    ) -> None:
+        """See :class:`asterism.compression.methods.Compressor`."""
+        rng = stream(training.seed, "compress", "changed_weights")
+        for variable in model.trainable_variables:
+            weight = variable.numpy()
+            # Both draws do not depend on the share: a larger one changes further weights.
+            chosen = rng.random(weight.shape) < options.share
+            sign = np.where(rng.random(weight.shape) < 0.5, -1.0, 1.0)
+            factor = np.where(chosen, 1 + options.amount * sign, 1.0)
+            variable.assign((weight * factor).astype(weight.dtype))
+        save_keras(model, target)

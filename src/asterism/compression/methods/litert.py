@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 
@@ -28,7 +28,7 @@ class LiteRtQuantisation(Compressor):
     def compress(
         cls, model: keras.Model, options: Any, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         import tensorflow as tf
 
         settings = {"optimizations": [tf.lite.Optimize.DEFAULT], **cls.settings(options, training)}

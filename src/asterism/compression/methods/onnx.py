@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
-from asterism.models.runtimes.formats.keras import save_onnx
+from asterism.models.formats.keras import save_onnx
 
 if TYPE_CHECKING:
     import keras
@@ -33,7 +33,7 @@ class OnnxQuantisation(Compressor):
     def compress(
         cls, model: keras.Model, options: Any, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         with tempfile.TemporaryDirectory() as folder:
             exported = Path(folder) / "model.onnx"
             save_onnx(model, exported)

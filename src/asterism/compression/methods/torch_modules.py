@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
 from asterism.compression.methods.pruning import MagnitudePruning
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.foreign.torch_operators import import_quietly
-from asterism.models.runtimes.formats.torch_export import save_program
+from asterism.models.formats.torch_export import save_program
 
 if TYPE_CHECKING:
     import keras
@@ -35,7 +35,7 @@ class TorchCompressor(Compressor):
     def compress(
         cls, model: keras.Model, options: Any, training: TrainingData, target: Path
     ) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+        """See :class:`asterism.compression.methods.Compressor`."""
         from asterism.models.training.torch_copies import TorchCopy, as_torch_takes
         from asterism.models.training.torch_fitting import deterministic
 

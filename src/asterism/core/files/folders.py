@@ -1,23 +1,28 @@
-"""Folders that others may have written to, looked through and removed without following links.
+"""Folders, and who may write to them.
 
-To remove one, the standard library takes a call and an open file for each level. So a folder of
-thousands of levels, which whoever may write can make, would end the process that removes it.
+Folders that others may have written to are looked through and removed without following links.
+
+Folders of files that are executed are this user's own: only this user and root may write to them,
+as for ssh's keys. Saved state, caches and results may lie where others write, since they are data.
+What is executed, imported or unpickled lies here instead, and is looked at before each use.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
+import shlex
+import shutil
 import stat
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
 
 #: Files and folders, and folders in one another, more of which are a mistake or an attack.
 _MOST, _DEEPEST = 2_000_000, 60
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def lies_in(folder: Path, path: Path) -> bool:
@@ -69,47 +74,105 @@ def files_in(folder: Path, below: bool = True) -> list[Path]:
 
 
 def remove_tree(folder: Path | str, parent: int | None = None) -> None:
-    """Remove a folder and all below it, as far as permissions allow; nothing else is touched.
+    """Remove a folder and all below it, as far as permissions allow, and follow no links.
+
+    Before Python 3.13, a folder of about a thousand levels is too deep for that, and stays.
 
     Args:
-        folder: where it is.
+        folder: where it is; what is no folder stays.
         parent: descriptor of the folder that ``folder`` is relative to; None for the current one.
     """
-    with suppress(OSError):  # it is not there, or no folder
-        top = os.open(folder, _FOLDER, dir_fd=parent)
-        try:
-            _empty(top)
-        finally:
-            os.close(top)
-        os.rmdir(folder, dir_fd=parent)
+    with suppress(OSError, RecursionError):
+        status = os.stat(folder, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):  # a pipe would be waited for
+            shutil.rmtree(folder, ignore_errors=True, dir_fd=parent)
 
 
-def _empty(top: int) -> None:
-    """Remove what a folder holds. Folders in its folders are moved up first, so none lies deep."""
-    waiting, moved, token = _without_files(top), 0, secrets.token_hex(8)
-    while waiting:
-        name = waiting.pop()
-        with suppress(OSError):
-            folder = os.open(name, _FOLDER, dir_fd=top)
-            try:
-                for below in _without_files(folder):
-                    with suppress(OSError):
-                        moved += 1
-                        os.rename(below, f"{token}-{moved}", src_dir_fd=folder, dst_dir_fd=top)
-                        waiting.append(f"{token}-{moved}")
-            finally:
-                os.close(folder)
-            os.rmdir(name, dir_fd=top)
+#: Links on the way to a folder, more of which are a circle.
+_MOST_LINKS = 40
+
+_ROOT = 0
 
 
-def _without_files(folder: int) -> list[str]:
-    """The folders in a folder, all else in which is removed."""
-    folders = []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.name)
-            else:
-                with suppress(OSError):
-                    os.unlink(entry.name, dir_fd=folder)
-    return folders
+def own_folder(folder: Path) -> Path:
+    """The folder, made where it is not there.
+
+    Raises:
+        UserError: somebody else can write to it, see :func:`require_own`.
+    """
+    for place in reversed((folder, *folder.parents)):  # all that is made is closed to others
+        if not place.exists():
+            place.mkdir(mode=0o700, exist_ok=True)
+    require_own(folder)
+    return folder
+
+
+@contextmanager
+def own_temporary_folder() -> Iterator[Path]:
+    """A folder for scripts that are run and packages that they import; gone at the end.
+
+    Raises:
+        UserError: others can take its place, since they may rename what lies beside it.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        require_own(Path(folder))
+        yield Path(folder)
+
+
+def require_own(path: Path) -> None:
+    """Reject a file or folder that somebody else can change, or put another one in the place of.
+
+    It, all folders above it, and all links on the way belong to this user or to root, and nobody
+    else may write to them. In a folder like ``/tmp`` others may write, but not remove. Below a
+    folder that nobody else may enter it does not matter who may write.
+
+    Raises:
+        UserError: it names the first that is open to others, and what mends it.
+        OSError: it is not there.
+    """
+    place, closed, links = Path("/"), False, 0
+    parts = list(reversed(path.absolute().parts[1:]))
+    while True:
+        status = place.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            links += 1
+            if links > _MOST_LINKS:
+                raise UserError(f"{path} is reached through a circle of symbolic links")
+            _require_owner(place, status)
+            # As the system does: step by step, since ``..`` leads out of what a link leads to.
+            target = place.readlink()
+            place, closed = (Path("/") if target.is_absolute() else place.parent), False
+            parts += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+        else:
+            if not closed:
+                _require_owner(place, status)
+                _require_closed(place, status, is_last=not parts)
+            is_mine = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+            closed = closed or (is_mine and not status.st_mode & 0o033)
+            if not parts:
+                return
+        part = parts.pop()
+        place, closed = (place.parent, False) if part == ".." else (place / part, closed)
+
+
+def _require_owner(place: Path, status: os.stat_result) -> None:
+    if status.st_uid not in (os.geteuid(), _ROOT):
+        raise UserError(
+            f"{place} belongs to another user, and what lies there is run: "
+            f"`chown {os.geteuid()} {shlex.quote(str(place))}`, {_otherwise()}"
+        )
+
+
+def _require_closed(place: Path, status: os.stat_result, is_last: bool) -> None:
+    """A folder like ``/tmp`` protects what lies in it, not what is looked for in it."""
+    open_to_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if open_to_others and (is_last or not status.st_mode & stat.S_ISVTX):
+        raise UserError(
+            f"others may write to {place}, and what lies there is run: "
+            f"`chmod go-w {shlex.quote(str(place))}`, {_otherwise()}"
+        )
+
+
+def _otherwise() -> str:
+    setting = machine.how_to_set("programs.root")
+    return f"or choose another folder by {setting}, of temporary files by TMPDIR"

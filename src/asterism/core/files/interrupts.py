@@ -111,7 +111,7 @@ def postpone_interrupts() -> Iterator[None]:
 def run_command(command: Callable[[], None]) -> None:
     """Run a whole command, which SIGINT, SIGTERM and SIGHUP interrupt.
 
-    From its end on, this process ignores them: what is left to do takes a moment.
+    Once the command has returned, further signals are ignored, because only brief clean-up remains.
 
     Args:
         command: imports what it needs itself, so that an interrupt finds nothing half imported

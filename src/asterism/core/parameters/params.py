@@ -1,8 +1,8 @@
 """Parameters: declared once as typed sections, validated when a stage starts.
 
-A section is declared beside the code that it configures (``asterism/data/params.py``, …) with
-the type, the range and the meaning of each parameter. Defaults are not repeated here: they
-live in ``conf/``, and ``params.yaml`` is their composition.
+A section is declared beside the code that it configures (in ``asterism/data/sources``, …) with the
+type, the range and the meaning of each parameter. Defaults are not repeated here: they live in
+``conf/``, and ``params.yaml`` is their composition.
 """
 
 from __future__ import annotations

@@ -31,16 +31,18 @@ class Registry(Generic[T]):
     """Names to plug-ins of one kind.
 
     A plug-in registers itself where it is defined. The registry imports the modules of
-    ``package`` on first use, so that a new plug-in is one new file and nothing else.
+    ``package`` on first use, so that a new plug-in is one new file and nothing else. The package's
+    own ``__init__`` holds the registry and says what such a plug-in is.
 
     Args:
         kind: what the plug-ins are, as an error message calls them (``"mutator"``).
-        package: dotted name of the package whose modules hold the plug-ins.
+        package: dotted name of the package whose modules hold the plug-ins; None where all stand
+            in the registry's own module.
         variable: environment variable that names, with commas between, modules of the user's own
             that hold some too; None where all lie in the package.
     """
 
-    def __init__(self, kind: str, package: str, variable: str | None = None) -> None:
+    def __init__(self, kind: str, package: str | None = None, variable: str | None = None) -> None:
         self.kind = kind
         self.package = package
         self._variable = variable
@@ -89,7 +91,7 @@ class Registry(Generic[T]):
         return list(filter(None, named.split(",")))
 
     def _discover(self) -> None:
-        if self._discovered:
+        if self._discovered or self.package is None:
             return
         self._discovered = True  # for plug-ins that look one up while they are imported
         try:

@@ -1,28 +1,60 @@
-"""Checking the names of plug-ins that parameters give, before anything runs.
+"""Checking the names that parameters give, before anything runs.
 
-A section says where the things that it names are registered, as text: plug-ins import their
-parameters, so parameters cannot import plug-ins. Composition checks names (:func:`checked_names`);
-a stage does not, for it looks up what it needs.
+A label becomes part of commands, paths, git references and pages. So it is one word to a shell, one
+file or folder in a path, and plain text to HTML and to a figure's title.
+
+For names of plug-ins, a section says where what it names is registered, as text: plug-ins import
+their parameters, so parameters cannot import plug-ins. Composition checks names
+(:func:`checked_names`); a stage does not, for it looks up what it needs.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.labels import require_label
 from asterism.core.parameters.registry import unknown
+
+#: Most characters, so that a file name that contains a label is not too long.
+LONGEST = 64
+
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+def is_label(text: str) -> bool:
+    """Whether a text can be such a name."""
+    return len(text) <= LONGEST and _LABEL.fullmatch(text) is not None
+
+
+def require_label(text: str) -> str:
+    """The text, if it can be such a name.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if not is_label(text):
+        raise ValueError(
+            f"{text[:LONGEST]!a} cannot be a name: use at most {LONGEST} letters from a to z, "
+            "digits, '_' and '-', a letter or a digit first"
+        )
+    return text
+
+
+#: The type of such a name.
+Label = Annotated[str, AfterValidator(require_label)]
+
 
 T = TypeVar("T")
 
@@ -84,8 +116,9 @@ def names_in(registry: str) -> list[str]:
     found = _find(registry)
     if found.outside:
         return list(found.names())
-    package = importlib.import_module(found.package)
-    files = [file for folder in package.__path__ for file in Path(folder).rglob("*.py")]
+    package = importlib.import_module(found.package or module)
+    folders = getattr(package, "__path__", ())
+    files = [file for folder in folders for file in Path(folder).rglob("*.py")]
     here = importlib.import_module(module).__file__
     names: list[str] = []
     for file in {*files, Path(str(here))}:

@@ -180,8 +180,8 @@ def _facts(folder: Path) -> list[Any]:
 
 
 def count_appended(folder: Path) -> int:
-    """How many items the files in a folder that grows hold: the number that the last is named by.
+    """How many items the files in a folder hold to which a stage only ever adds files.
 
-    Each file is named by the number of items up to its last one.
+    A file's name is the total number of items saved so far, this file included.
     """
     return max((int(path.stem) for path in folder.glob("*")), default=0)

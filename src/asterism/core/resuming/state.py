@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.hashes import md5_of
 from asterism.core.files.locks import hold_lock_now, is_lock_held, share_lock
-from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.core.resuming.commits import hash_outputs, is_committed
 from asterism.core.settings import machine
 
 _DAY = 86400.0
@@ -35,8 +34,6 @@ _KEY = re.compile(r"[0-9a-f]{32}")
 _LOCK, _FINISHED, _OLD = "in-use.lock", "finished.json", "found-old"
 
 _CHECKPOINT = ".checkpoint"
-
-log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class Run:
         return is_lock_held(self.folder / _LOCK)
 
     def finish(self, stage: str, outputs: Sequence[Path]) -> None:
-        """Note that the stage has written its outputs, which DVC has yet to commit.
+        """Note that the stage has written its outputs, which DVC has yet to commit, and their MD5.
 
         Args:
             stage: as DVC calls it, ``fuzz@state``.
@@ -90,26 +87,19 @@ class Run:
         note = {
             "workspace": str(Path.cwd()),
             "stage": stage,
-            "outputs": hash_outputs(outputs),
+            "outputs": {path.as_posix(): _content(path) for path in outputs if path.exists()},
         }
         write_json(self.folder / _FINISHED, note)
 
-    def is_finished(self) -> bool:
-        """Whether its stage has written its outputs."""
-        return self._note() is not None
-
-    def is_committed(self) -> bool:
-        """Whether the stage finished in this workspace, and DVC has committed its outputs.
-
-        Nothing in other workspaces is read: anybody may have written the note that names them.
-        """
-        note = self._note()
-        if note is None or note.get("workspace") != str(Path.cwd()):
-            return False
-        stage, outputs = note.get("stage"), note.get("outputs")
-        if not isinstance(stage, str) or not isinstance(outputs, dict) or not outputs:
-            return False
-        return is_committed(stage, outputs)
+    def note(self) -> dict[str, Any] | None:
+        """What :meth:`finish` has noted; None where its stage has not written its outputs."""
+        path = self.folder / _FINISHED
+        if path.is_symlink() or not path.is_file():
+            return None
+        with suppress(UserError, RecursionError):
+            note = read_json(path)
+            return note if isinstance(note, dict) else None
+        return None
 
     def remove(self) -> bool:
         """Remove it, unless a process works with it; whether it is gone."""
@@ -171,19 +161,18 @@ class Run:
             return False
         return now - mark.lstat().st_mtime >= _DAYS_OF_GRACE * _DAY
 
-    def _note(self) -> dict[str, Any] | None:
-        path = self.folder / _FINISHED
-        if path.is_symlink() or not path.is_file():
-            return None
-        with suppress(UserError, RecursionError):
-            note = read_json(path)
-            return note if isinstance(note, dict) else None
-        return None
-
     def _folders(self) -> list[str]:
         with os.scandir(self.folder) as entries:
             names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
         return sorted(name for name in names if not name.startswith("."))
+
+
+def _content(path: Path) -> str | dict[str, str]:
+    """MD5 of a file, or of each of a folder's files by relative path."""
+    if not path.is_dir():
+        return md5_of(path)
+    found = sorted(file for file in path.rglob("*") if file.is_file())
+    return {file.relative_to(path).as_posix(): md5_of(file) for file in found}
 
 
 def runs_with_state() -> list[Run]:
@@ -206,88 +195,6 @@ def _names(folder: Path, pattern: re.Pattern[str] = saved_folders.NAME) -> list[
     return sorted(name for name in names if pattern.fullmatch(name))
 
 
-@dataclass(frozen=True)
-class SavedRun:
-    """A run in the list of ``asterism state``.
-
-    Attributes:
-        run: the run.
-        units: how many are finished.
-        damaged: how many damaged folders there are.
-        size: in bytes.
-        days: since it was last used.
-        status: ``in use``; ``committed``: DVC has its outputs, in this workspace; ``finished``:
-            its outputs are written, and not committed in this workspace; or ``unfinished``.
-    """
-
-    run: Run
-    units: int
-    damaged: int
-    size: int
-    days: float
-    status: str
-
-
-def saved_runs() -> list[SavedRun]:
-    """All runs that have state."""
-    now = server_time()
-    return [
-        SavedRun(run, len(run.units()), len(run.damaged()), run.size(), run.days(now), _status(run))
-        for run in runs_with_state()
-    ]
-
-
-def other_folder_sizes() -> dict[str, int]:
-    """Bytes of the other folders below ``state.root``, by name."""
-    root = machine.state_root()
-    folders = [f for f in root.glob("*/") if f != runs_folder() and not f.is_symlink()]
-    return {folder.name: saved_folders.size(folder) for folder in sorted(folders)}
-
-
-def removal_reason(entry: SavedRun, days: float) -> str | None:
-    """Why a run can be removed; None where it cannot.
-
-    Args:
-        entry: the run.
-        days: a run that was unused for more is not needed.
-    """
-    if entry.status == "in use":
-        return None
-    if entry.status == "committed":
-        return "its outputs are committed"
-    return f"unused for {entry.days:.1f} days" if entry.days >= days else None
-
-
-def clean_run(entry: SavedRun, days: float, dry: bool) -> str:
-    """Remove a run that is not needed, or the damaged folders of one that is; what was done.
-
-    Args:
-        entry: the run.
-        days: see :func:`removal_reason`.
-        dry: remove nothing, only say what would be removed.
-    """
-    reason = removal_reason(entry, days)
-    if reason is None and (not entry.damaged or entry.status == "in use"):
-        return "kept"
-    what = f"{entry.damaged} damaged" if reason is None else reason
-    if dry:
-        return f"would be removed: {what}"
-    gone = entry.run.remove_damaged() if reason is None else entry.run.remove()
-    return f"removed: {what}" if gone else "kept: it is in use by now, or cannot be removed"
-
-
-def remove_unneeded_state() -> None:
-    """Remove the runs whose outputs this workspace has committed, and those that are too old.
-
-    Every stage calls it when it starts: DVC does not start a finished stage again, so another
-    stage has to remove its state. Errors are ignored: no stage fails because of this.
-    """
-    with suppress(OSError, UserError):
-        for run, reason in _unneeded_runs():
-            if run.remove():
-                log.info("removed state", stage=run.stage, key=run.key, because=reason)
-
-
 def server_time(folder: Path | None = None) -> float:
     """The time in seconds by the clock that dates files below a folder.
 
@@ -301,23 +208,3 @@ def server_time(folder: Path | None = None) -> float:
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".now-") as file:
         return os.fstat(file.fileno()).st_mtime
-
-
-def _unneeded_runs() -> Iterator[tuple[Run, str]]:
-    if not (found := runs_with_state()):
-        return
-    now, days = server_time(), machine.state_days()
-    for run in found:
-        with suppress(FileNotFoundError):  # somebody else has removed it
-            if run.is_committed():
-                yield run, "its outputs are committed"
-            elif not run.is_in_use() and run.is_too_old(days, now):
-                yield run, f"unused for more than {days:g} days"
-
-
-def _status(run: Run) -> str:
-    if run.is_in_use():
-        return "in use"
-    if run.is_committed():
-        return "committed"
-    return "finished" if run.is_finished() else "unfinished"

@@ -28,8 +28,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+from asterism.core.files.hashes import digest_of
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import Checkpoint
@@ -37,7 +38,7 @@ from asterism.core.resuming.state import Run
 from asterism.core.settings.yaml_files import read_yaml
 
 #: The stages, and what each depends on.
-PIPELINE = Path("dvc.yaml")
+PIPELINE = "dvc.yaml"
 
 #: Versions of the libraries that are installed.
 LOCK = Path("requirements.lock")
@@ -251,19 +252,28 @@ def outputs_of(name: str, variant: str | None = None) -> list[Path]:
 
 
 def _key(label: str, name: str, facts: Any, inputs: Iterable[Path]) -> str:
-    """Hash of facts, inputs, the versions of all libraries and the stage's code."""
-    return dependency_key(label, facts, [*inputs, *_code_of(_definition(name)), LOCK])
+    """Hash of facts, inputs, the stage's code, and the versions of all libraries.
+
+    DVC's key of a stage leaves these versions out, so that a result outlives an upgrade; its
+    unfinished units must not.
+    """
+    code = [Path(p) for p in _definition(name)["deps"] if p.startswith(("src/", "stages/"))]
+    return dependency_key(label, facts, [*inputs, *code, LOCK])
 
 
-def _code_of(definition: dict[str, Any]) -> list[Path]:
-    """A stage's script and packages, as ``dvc.yaml`` lists them."""
-    dependencies = definition["deps"]
-    return [Path(path) for path in dependencies if path.startswith(("src/", "stages/"))]
+def declared_stages() -> dict[str, dict[str, Any]]:
+    """The stages of ``dvc.yaml`` by name, as they stand there: all variants are one.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    with reading(PIPELINE):
+        return dict(read_yaml(Path(PIPELINE))["stages"])
 
 
 def _definition(name: str) -> dict[str, Any]:
     """A stage's entry in ``dvc.yaml``."""
-    stages = read_yaml(PIPELINE)["stages"]
+    stages = declared_stages()
     if name not in stages:
         raise UserError(f"{PIPELINE} has no stage {name}, so nobody knows on what code it depends")
     definition: dict[str, Any] = stages[name]
@@ -281,9 +291,7 @@ def dependency_key(stage: str, params: Any, paths: Iterable[Path]) -> str:
     digest = hashlib.sha256(json.dumps([stage, params], sort_keys=True).encode())
     for path in sorted(paths):
         for file in _files(path):
-            digest.update(f"\0{file.as_posix()}\0".encode())
-            with file.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
+            digest.update(f"\0{file.as_posix()}\0{digest_of(file)}".encode())
     return digest.hexdigest()
 
 

@@ -14,6 +14,7 @@ import os
 import platform
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -23,12 +24,10 @@ from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.files.plain_files import open_log
 from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
-from asterism.core.messages.errors import UserError
-from asterism.core.messages.extras import missing_extra
+from asterism.core.messages.errors import UserError, missing_extra
 from asterism.core.messages.terminal import escape_streams, say
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown
-from asterism.core.resuming.state import remove_unneeded_state
 from asterism.core.resuming.work_units import PartEnded, UnitShare, part
 from asterism.core.running.footprint import Footprint, processor_seconds
 from asterism.core.settings.machine import peak_memory_mb
@@ -43,13 +42,14 @@ USAGE = (
 PART = "--part"
 
 
-def main(folder: Path, arguments: list[str]) -> int:
+def main(folder: Path, arguments: list[str], tidy: Callable[[], None]) -> int:
     """Run the stage that the arguments name; the process's exit status.
 
     Args:
         folder: where the stage scripts lie.
         arguments: the stage's name, then its variant where it has variants; :data:`PART` and
             which in the end, where it is for a part of the units.
+        tidy: called before the stage runs; removes what other stages have left.
     """
     escape_streams()
     names = sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_"))
@@ -65,10 +65,10 @@ def main(folder: Path, arguments: list[str]) -> int:
     if {"-h", "--help"} & set(rest):
         _explain(folder, name)
         return 0
-    return _run(folder, name, rest)
+    return _run(folder, name, rest, tidy)
 
 
-def _run(folder: Path, name: str, arguments: list[str]) -> int:
+def _run(folder: Path, name: str, arguments: list[str], tidy: Callable[[], None]) -> int:
     variant, which = arguments, ""
     if len(arguments) > 1 and arguments[-2] == PART:
         variant, which = arguments[:-2], arguments[-1]
@@ -78,7 +78,7 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
             if which:
                 part.set(UnitShare.parse(which))
                 label += f"-part-{platform.node()}-{os.getpid()}"
-            _run_script(folder, name, label, variant)
+            _run_script(folder, name, label, variant, tidy)
     except UserError as error:
         say(f"error: {label}: {error}", error=True)
         return 1
@@ -95,7 +95,9 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
     return 0
 
 
-def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None:
+def _run_script(
+    folder: Path, name: str, label: str, variant: list[str], tidy: Callable[[], None]
+) -> None:
     """Run the stage's script under its log, and note what it took."""
     divert_native_messages(open_log(Path("logs") / f"{label}.native.log"))
     configure_logging(open_log(Path("logs") / f"{label}.jsonl"))
@@ -105,7 +107,7 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     params = read_params(script.Params)
     log.info("started", stage=label)
     _require_variant(name, _variants(script, params), variant)
-    remove_unneeded_state()
+    tidy()
     try:
         script.run(params, *variant)
     except PartEnded:

@@ -65,7 +65,7 @@ def state_root() -> Path:
 
 
 def programs_root() -> Path:
-    """Folder of what is run, of this user alone; see :mod:`asterism.core.files.own_folders`."""
+    """Folder of what is run, of this user alone; see :mod:`asterism.core.files.folders`."""
     return _directory("programs.root", "user_data_dir")
 
 

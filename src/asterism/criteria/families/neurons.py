@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.criteria.criterion import (
+from asterism.criteria.families import (
     ACTIVATION_CRITERIA,
     Activations,
     ChosenCriterion,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import NoOptions
-from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, ChosenCriterion
+from asterism.criteria.families import ACTIVATION_CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.row_file import Keys, KeyTable, zobrist
 
 Bools = NDArray[np.bool_]

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
-from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.density import CHUNK, DensityEstimate, nearest
+from asterism.criteria.families import ACTIVATION_CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.row_file import RowFile
 
 Floats = NDArray[np.float64]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from asterism.data.dataset import SOURCES, Dataset
-from asterism.data.params import DataParams
+from asterism.data.sources import SOURCES, DataParams, Dataset
 
 _TEST_SHARE = 0.2
 

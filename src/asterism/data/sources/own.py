@@ -12,10 +12,9 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.data.classes import labelled_dataset, number_classes, places_of
-from asterism.data.dataset import SOURCES, Dataset, reads_a_file
-from asterism.data.given.kind import Shaping
-from asterism.data.given.reading import GivenInputs, files_of, kind_of, read_inputs
-from asterism.data.params import DataParams
+from asterism.data.given import GivenInputs, files_of, kind_of, read_inputs
+from asterism.data.kinds import Shaping
+from asterism.data.sources import SOURCES, DataParams, Dataset, reads_a_file
 
 _KEYS = ("train_images", "train_labels", "test_images", "test_labels")
 #: What inputs that are no images are called.

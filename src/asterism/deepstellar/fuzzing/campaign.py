@@ -21,21 +21,21 @@ from threadpoolctl import threadpool_limits
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, prefix_errors
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
-from asterism.deepstellar.campaigns.population import (
+from asterism.deepstellar.criteria import build_trace_criteria
+from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, TraceVisits, count_visits
+from asterism.deepstellar.fuzzing.mutants import Lineages, MutantMaker
+from asterism.deepstellar.fuzzing.population import (
     GROWING,
-    FailingMutants,
+    Crashes,
     FirstVisits,
     Population,
     SeedQueue,
 )
-from asterism.deepstellar.campaigns.seeds import SeedInputs
-from asterism.deepstellar.coverage.criteria import build_trace_criteria
-from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, TraceVisits, count_visits
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.params import FuzzParams
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.deepstellar.selections import build_selection
 from asterism.models.recurrent import RecurrentModel
 
@@ -50,7 +50,7 @@ UNGUIDED_GENERATIONS = 2
 
 
 def unguided_mutants(params: FuzzParams) -> int:
-    """Mutants that are made before results can guide a campaign, the same whatever guides it."""
+    """How many mutants are made before results can guide a campaign."""
     return UNGUIDED_GENERATIONS * params.parents * params.mutants_per_parent
 
 
@@ -75,7 +75,7 @@ class _State:
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """What the mutants of one chunk did.
+    """What the network did on one chunk of mutants.
 
     Attributes:
         mutants: the mutants.
@@ -83,7 +83,7 @@ class ChunkResult:
         mutators: int16 ``(M,)``.
         predicted: int64 ``(M,)``.
         items: by criterion, int32 ``(M, …)``, the items that the mutants visit.
-        visits: of the guiding criterion's items.
+        visits: the visits of the guiding criterion's items.
     """
 
     mutants: Lineages
@@ -94,7 +94,7 @@ class ChunkResult:
     visits: TraceVisits
 
     def first(self, count: int) -> ChunkResult:
-        """The first ``count`` mutants only."""
+        """The results of the first ``count`` mutants."""
         v, kept = self.visits, self.visits.traces < count
         return ChunkResult(
             self.mutants.only(slice(count)),
@@ -141,14 +141,14 @@ class FuzzingCampaign:
         self._guidance = Guidance(sizes[self._guide] if self._guide else 0)
         self.population = Population(
             SeedQueue.of_seeds(self.seeds),
-            FailingMutants.none_yet(self.seeds.images),
+            Crashes.none_yet(self.seeds.images),
             FirstVisits.never(sizes),
         )
         self._last = -1
         self._fruitless = 0
 
     def run(self, checkpoint: Checkpoint | None = None) -> Population:
-        """Spend the budget.
+        """Make and run mutants until the budget is spent.
 
         Args:
             checkpoint: where the state is kept, and found again by the next run.

@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
-from asterism.deepstellar.campaigns.population import (
-    FailingMutants,
+from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign, unguided_mutants
+from asterism.deepstellar.fuzzing.population import (
+    Crashes,
     FirstVisits,
     GrowingTable,
     Population,
     SeedQueue,
 )
-from asterism.deepstellar.campaigns.seeds import SeedInputs
-from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign, unguided_mutants
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.params import FuzzParams
+from asterism.deepstellar.seeds import SeedInputs
 from asterism.models.recurrent import RecurrentModel
 
 log = get_logger(__name__)
@@ -78,11 +78,11 @@ def fuzz(
 
 
 def unite_islands(islands: Sequence[Population], seeds: int) -> Population:
-    """All islands' findings as those of one campaign, in the order of the islands.
+    """The findings of all islands as those of one campaign, in the order of the islands.
 
-    A moment of the union, in its ``found`` columns, is the islands' common moment times their
-    number; larger islands run a little longer, but nothing is found after the last mutant. Of
-    crashes with equal images the first found is kept.
+    In the merged result, ``found`` counts mutants of all islands: an island's count is multiplied
+    by the number of islands, and is at most the number of all mutants. Of crashes with equal images
+    the first found is kept.
 
     Args:
         islands: campaigns that began with the same seeds.
@@ -111,7 +111,7 @@ def unite_islands(islands: Sequence[Population], seeds: int) -> Population:
     }
     united = Population(
         SeedQueue(GrowingTable(_joined([first, *own]))),
-        FailingMutants.none_yet(islands[0].crashes.rows["images"]),
+        Crashes.none_yet(islands[0].crashes.rows["images"]),
         FirstVisits(visits),
         run,
     )

@@ -24,7 +24,7 @@ _BUCKET_STARTS = np.array([1, 2, 3, 4, 8, 16, 32, 128])
 
 
 def bucket_visits(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Number of the bucket that each count of visits falls into; 0 for none."""
+    """The bucket number of each count of visits; 0 for no visit."""
     return np.searchsorted(_BUCKET_STARTS, counts, side="right").astype(np.uint8)
 
 
@@ -44,7 +44,7 @@ class TraceVisits:
 
 
 def count_visits(items: NDArray[np.int32]) -> TraceVisits:
-    """Visits of traces ``(N, T)`` of items, where -1 does not count."""
+    """How often traces ``(N, T)`` visit items; -1 counts as no item."""
     steps = items.shape[1]
     ordered = np.sort(items, axis=1)
     first = np.ones(items.shape, np.bool_)
@@ -67,7 +67,7 @@ class Guidance:
         self.levels = np.zeros(size, np.uint8)
 
     def judge(self, visits: TraceVisits, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which traces are new, judged one after another, each adding to what is known.
+        """Whether each trace is new, judged in order; each adds to what is known.
 
         Args:
             visits: of N traces.

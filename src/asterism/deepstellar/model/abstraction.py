@@ -16,7 +16,7 @@ from asterism.core.files.artifacts import read_arrays, write_arrays
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings import machine
-from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams
 
 #: How far the grid is shifted down, relative to a component's range: intervals are half-open, so
 #: the smallest profiled value belongs to cell 0 and the largest to cell m, and they stay there
@@ -90,7 +90,7 @@ class Abstraction:
 
     @property
     def margin(self) -> int:
-        """Cells kept apart on either side of the grid; what lies farther out is put there."""
+        """Cells on either side of the grid for states that lie farther out."""
         return int((1 << self.bits) - self.m - 1) // 2
 
     def encode(self, states: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -135,7 +135,7 @@ class Abstraction:
 
     @classmethod
     def load(cls, path: Path) -> Abstraction:
-        """What :meth:`save` wrote."""
+        """The abstraction that :meth:`save` wrote."""
         with reading(f"the abstraction {path}"):
             a = read_arrays(path)
             pca = PrincipalComponents(a["mean"], a["components"], a["explained"])
@@ -144,7 +144,7 @@ class Abstraction:
 
 @dataclass(frozen=True)
 class PrincipalComponents:
-    """The ``k`` directions of greatest variance.
+    """The ``k`` directions in which states vary most.
 
     Attributes:
         mean: float64 ``(H,)``.

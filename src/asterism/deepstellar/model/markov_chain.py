@@ -17,11 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import replacing
+from asterism.core.svg import PALETTE
 from asterism.deepstellar.model.abstraction import Abstraction
-from asterism.deepstellar.model.dtmc import Dtmc
-from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.model.trace_model import Dtmc, TraceModel
 
 
 def draw_markov_chain(model: TraceModel, states: int = 60, steps_from_each: int = 2) -> Figure:

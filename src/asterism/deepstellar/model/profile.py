@@ -36,7 +36,7 @@ class Profile:
 
     @classmethod
     def load(cls, folder: Path) -> Profile:
-        """What :func:`profile_states` wrote."""
+        """The profile that :func:`profile_states` wrote."""
         with reading(f"the profile in {folder}"):
             facts = read_arrays(folder / "inputs.npz")
             return cls(map_array(folder / "states.npy"), facts["labels"], facts["inputs"])

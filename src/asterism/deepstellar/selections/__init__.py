@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.construction import configure
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection, Source
 from asterism.core.parameters.registry import Registry
-from asterism.core.parameters.validation import named
+from asterism.core.parameters.validation import Label, named
 
 
 class SelectionParams(ParameterSection):

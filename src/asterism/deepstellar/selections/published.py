@@ -51,7 +51,7 @@ class ProbabilisticSelection(Selection):
 @SELECTIONS.register("recent")
 @dataclass(frozen=True)
 class RecencySelection(Selection):
-    """One of the newest entries or, with an equal chance beside them, of all entries.
+    """Chooses with equal chance among the newest entries or among all entries.
 
     Odena et al., "TensorFuzz: Debugging Neural Networks with Coverage-Guided Fuzzing", ICML 2019.
 
@@ -79,7 +79,7 @@ class RecencySelection(Selection):
 @SELECTIONS.register("round_robin")
 @dataclass(frozen=True)
 class RoundRobin(Selection):
-    """The entry after the one chosen last; after the newest one the oldest."""
+    """Chooses the entry after the last chosen one; after the newest comes the oldest."""
 
     def choose(
         self, chosen: NDArray[np.int64], last: int, count: int, rng: np.random.Generator
@@ -91,7 +91,7 @@ class RoundRobin(Selection):
 @SELECTIONS.register("depth_first")
 @dataclass(frozen=True)
 class DepthFirst(Selection):
-    """The newest entry of those chosen least, counted in rounds of ``tries``.
+    """Chooses the newest of the least chosen entries, counted in rounds of ``tries``.
 
     Tian et al., "DeepTest", ICSE 2018, Algorithm 1: what was found last lies on top of a stack and
     is mutated up to a number of times, then the one below it. Where DeepTest ends with an empty
@@ -125,7 +125,7 @@ class DepthFirst(Selection):
 @SELECTIONS.register("random")
 @dataclass(frozen=True)
 class UniformSelection(Selection):
-    """Every entry is equally likely."""
+    """Chooses every entry with equal probability."""
 
     def choose(
         self, chosen: NDArray[np.int64], last: int, count: int, rng: np.random.Generator

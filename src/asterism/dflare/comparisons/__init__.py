@@ -94,7 +94,7 @@ class ProbabilisticComparison(Protocol):
     def sureness(
         self, f: Outputs, g: Outputs, expected: NDArray[np.int64]
     ) -> tuple[Floats, Floats]:
-        """How sure the original is of the expected answer, and the compressed model of another.
+        """How sure the original is of the expected answer, and the compressed model of another one.
 
         Of several answers it is the one that the compressed model is surest to have wrong.
 
@@ -133,7 +133,7 @@ class Comparison(ABC):
         self.shape = shape
 
     def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """Which inputs the two models treat differently, bool ``(N,)``.
+        """Whether the two models treat each input differently, bool ``(N,)``.
 
         An answer that only g lost is a deviation.
         """
@@ -169,22 +169,22 @@ class Comparison(ABC):
         """:meth:`uncertainty` of finite outputs."""
 
     def know(self, f: Outputs, g: Outputs) -> None:  # noqa: B027 (most need to know nothing)
-        """Take in both models' outputs ``(M, K)`` on all given inputs, where they matter."""
+        """Learn from both models' outputs ``(M, K)`` on all given inputs, if they matter."""
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
-        """The one class that each row answers, int64 ``(N,)``; None where rows hold no such."""
+        """The class that each row answers, int64 ``(N,)``; None if rows hold no class."""
         return None
 
     def chances(self, f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
-        """Finite outputs, whose scores of classes are probabilities."""
+        """Finite outputs with probabilities in place of scores of classes."""
         return replace_nonfinite(f, g)
 
     def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
-        """What else a reader of a report wants to know about finite outputs."""
+        """Further figures about finite outputs for a report."""
         return ()
 
     def unfolded(self, outputs: Outputs) -> NDArray[np.float32]:
-        """The rows ``(N, K)`` in their shape, ``(N, *shape)``."""
+        """The rows ``(N, K)`` in the output's shape, ``(N, *shape)``."""
         return outputs.reshape(len(outputs), *self.shape)
 
 
@@ -214,7 +214,7 @@ def build_comparison(chosen: ComparisonParams, shape: tuple[int, ...]) -> Compar
 
 
 def frames_of(kind: str, shape: tuple[int, ...]) -> tuple[int, int]:
-    """Frames and scores of a frame in outputs of this shape; leading axes of length 1 go.
+    """Number of frames and of scores for outputs of this shape; leading axes of 1 are dropped.
 
     Raises:
         UserError: it is no shape of frames.
@@ -230,7 +230,7 @@ def frames_of(kind: str, shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def indecision(f: NDArray[np.float32], g: NDArray[np.float32], k: int) -> NDArray[np.float32]:
-    """How close the k largest of several scores are, of the model that is less decided.
+    """How close the k largest of several scores are, in the less decided model.
 
     DiffChaser's k-uncertainty (Xie et al., IJCAI 2019): one minus the difference of the largest
     and the k-th largest probability.

@@ -27,7 +27,7 @@ _SCORE, _LABEL = 4, 5
 
 
 class BoxesOptions(ParameterSection):
-    """What the columns of a detection hold, and which detections are the same."""
+    """The columns of a detection, and when two detections are the same."""
 
     rows: Literal["first", "last"] = Field(
         default="first", description="the axis that counts detections; the other holds columns"
@@ -72,7 +72,7 @@ class BoxesOptions(ParameterSection):
 
 @COMPARISONS.register("boxes")
 class BoxComparison(Comparison):
-    """Detectors: they deviate where one finds something that the other does not.
+    """Compares detectors: they deviate if one finds something that the other does not.
 
     Detections of both models are matched one to one, those of the largest overlap first, where
     labels are equal and the overlap is large enough.
@@ -120,7 +120,7 @@ class BoxComparison(Comparison):
         return np.array(distances, np.float32)
 
     def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """How close a detection's score is to the threshold, of the model that is less decided."""
+        """How close a detection's score is to the threshold, in the less decided model."""
         threshold = self.options.threshold
         gaps = [np.abs(_scores(both, self.options) - threshold) for both in self._tables(f, g)]
         closest: Floats = (1 - np.minimum(*[gap.min(axis=1) for gap in gaps])).astype(np.float32)

@@ -20,7 +20,7 @@ Scores = NDArray[np.float64]
 
 
 class DistributionOptions(ParameterSection):
-    """Which divergence is none."""
+    """The divergence up to which models do not deviate."""
 
     tolerance: float = Field(
         default=0.1,
@@ -31,7 +31,7 @@ class DistributionOptions(ParameterSection):
 
 @COMPARISONS.register("token_distribution")
 class TokenDistribution(Comparison):
-    """Language models: they deviate where their next tokens are distributed otherwise.
+    """Compares language models by the distributions of their next tokens.
 
     Args:
         options: see :class:`DistributionOptions`.

@@ -26,11 +26,11 @@ class EmbeddingOptions(ParameterSection):
 
 @COMPARISONS.register("embedding")
 class Embedding(Comparison):
-    """Vectors: the models deviate where the cosine distance is above a tolerance.
+    """Compares vectors: models deviate if the cosine distance is above a tolerance.
 
     Args:
         options: see :class:`EmbeddingOptions`.
-        shape: of the outputs; all of a row are one vector.
+        shape: the shape of the outputs; all of a row are one vector.
     """
 
     Options = EmbeddingOptions
@@ -61,7 +61,7 @@ class Embedding(Comparison):
         return self._cosine(f, g).astype(np.float32)
 
     def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """How close the k nearest items are, of the model that is less decided.
+        """How close the k nearest items are, in the less decided model.
 
         Without items to be near to it is the distance.
         """

@@ -29,7 +29,7 @@ class FrameScoresOptions(ParameterSection):
 
 @COMPARISONS.register("frame_scores")
 class FrameScores(Comparison):
-    """Frames of scores: the models deviate where more than a share of the frames differ.
+    """Compares scores of frames: models deviate if more than a share of frames differ.
 
     Args:
         options: see :class:`FrameScoresOptions`.

@@ -33,7 +33,7 @@ class LabelMapOptions(ParameterSection):
 
 @COMPARISONS.register("label_map")
 class LabelMap(Comparison):
-    """Maps of labels: the models deviate where more than a share of the places differ.
+    """Compares maps of labels: models deviate if more than a share of places differ.
 
     Args:
         options: see :class:`LabelMapOptions`.
@@ -74,7 +74,7 @@ class LabelMap(Comparison):
         return self.apart(f, g)
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
-        """The label, where an output is one."""
+        """The label, if the output is a single one."""
         return self.labels(outputs)[:, 0] if self._axis is None and self._places == 1 else None
 
     def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:

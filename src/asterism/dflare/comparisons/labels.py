@@ -19,7 +19,7 @@ from asterism.dflare.comparisons import (
     indecision,
     replace_nonfinite,
 )
-from asterism.models.keras_models.probabilities import softmax
+from asterism.models.images_and_scores import softmax
 
 _NO_OPTIONS = NoOptions()
 
@@ -44,7 +44,7 @@ def as_probabilities(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
 
 @COMPARISONS.register("top_label")
 class TopLabel(Comparison):
-    """Classifiers: they deviate where their most probable labels differ.
+    """Compares classifiers: they deviate if their most probable labels differ.
 
     Args:
         options: there are none.
@@ -79,7 +79,7 @@ class TopLabel(Comparison):
         return labels
 
     def chances(self, f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
-        """Of logits the softmax; see :meth:`.Comparison.chances`."""
+        """The softmax, if outputs are logits; see :meth:`.Comparison.chances`."""
         return as_probabilities(*replace_nonfinite(f, g))
 
     def sureness(
@@ -92,7 +92,7 @@ class TopLabel(Comparison):
 
 
 class MultiLabelOptions(ParameterSection):
-    """When a label is there."""
+    """The thresholds from which labels are present."""
 
     thresholds: list[float] = Field(
         default=[0.5],
@@ -103,11 +103,11 @@ class MultiLabelOptions(ParameterSection):
 
 @COMPARISONS.register("multi_label")
 class MultiLabel(Comparison):
-    """Several labels, each with a probability of its own: any of them there and not there.
+    """Compares several labels, each with its own probability: models deviate if one differs.
 
     Args:
         options: the thresholds.
-        shape: of the outputs; all of a row are labels.
+        shape: the shape of the outputs; all of a row are labels.
     """
 
     Options = MultiLabelOptions
@@ -144,11 +144,11 @@ class MultiLabel(Comparison):
         return least
 
     def answers(self, outputs: Outputs) -> NDArray[np.int64]:
-        """1 for each label there, int64 ``(N, K)``; see :meth:`ProbabilisticComparison.answers`."""
+        """1 per present label, int64 ``(N, K)``; see :meth:`.ProbabilisticComparison.answers`."""
         return (outputs >= self._thresholds).astype(np.int64)
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
-        """Of one label alone, whether it is there; see :meth:`.Comparison.classes`."""
+        """Whether the label is present, if there is only one; see :meth:`.Comparison.classes`."""
         return self.answers(outputs)[:, 0] if outputs.shape[1] == 1 else None
 
     def sureness(

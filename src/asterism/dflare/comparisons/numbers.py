@@ -20,7 +20,7 @@ from asterism.dflare.comparisons import (
 
 
 class ToleranceOptions(ParameterSection):
-    """Differences that are no deviation."""
+    """Differences up to which models do not deviate."""
 
     absolute: float = Field(default=0.001, gt=0, description="absolute tolerance")
     relative: float = Field(
@@ -29,7 +29,7 @@ class ToleranceOptions(ParameterSection):
 
 
 class NumberComparison(Comparison):
-    """Numbers: each difference is measured in a unit of its own."""
+    """Compares numbers, each difference measured in a unit of its own."""
 
     several = True
 
@@ -38,7 +38,7 @@ class NumberComparison(Comparison):
         """The absolute difference of each number in its unit, ``(N, K)``."""
 
     def apart(self, f: Outputs, g: Outputs) -> Floats:
-        """The largest difference in its unit."""
+        """The largest difference, measured in its unit."""
         largest: Floats = self.parts(f, g).max(axis=1).astype(np.float32)
         return largest
 
@@ -49,11 +49,11 @@ class NumberComparison(Comparison):
 
 @COMPARISONS.register("tolerance")
 class ValueTolerance(NumberComparison):
-    """Values: the models deviate where one differs by more than its tolerance, which is the unit.
+    """Compares values: models deviate if one differs by more than its tolerance, its unit.
 
     Args:
         options: see :class:`ToleranceOptions`.
-        shape: of the outputs; all of a row are values.
+        shape: the shape of the outputs; all of a row are values.
     """
 
     Options = ToleranceOptions
@@ -78,7 +78,7 @@ _LEAST = 1e-5
 
 
 class RegressionOptions(ParameterSection):
-    """Differences that are no deviation."""
+    """When differences of numbers count as deviations."""
 
     tolerance: float = Field(
         default=0.05,
@@ -97,14 +97,14 @@ class RegressionOptions(ParameterSection):
 
 @COMPARISONS.register("regression")
 class Regression(NumberComparison):
-    """Numbers: the models deviate where one differs by more than a share of its spread.
+    """Compares numbers: models deviate if one differs by more than a share of its spread.
 
     The spread is that of the original's answers to the given inputs, from the first to the last
     percentile. Before answers are known it is 1.
 
     Args:
         options: see :class:`RegressionOptions`.
-        shape: of the outputs; all of a row are numbers.
+        shape: the shape of the outputs; all of a row are numbers.
     """
 
     Options = RegressionOptions
@@ -114,7 +114,7 @@ class Regression(NumberComparison):
         self._spread: NDArray[np.float64] = np.ones(1)
 
     def know(self, f: Outputs, g: Outputs) -> None:
-        """Take in the original's answers to all given inputs, ``(M, K)``."""
+        """Learn spreads from the original's answers to all given inputs, ``(M, K)``."""
         known = replace_nonfinite(f, g)[0][np.isfinite(f).all(axis=1)].astype(np.float64)
         if not known.size:
             return

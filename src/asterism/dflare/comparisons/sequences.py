@@ -20,11 +20,11 @@ from asterism.dflare.comparisons import (
     frames_of,
     indecision,
 )
-from asterism.models.keras_models.probabilities import softmax
+from asterism.models.images_and_scores import softmax
 
 
 class SequenceOptions(ParameterSection):
-    """How scores are read, and which error is none."""
+    """How scores are read, and the error rate up to which models do not deviate."""
 
     decoding: Literal["argmax", "ctc"] = Field(
         default="ctc", description="argmax: a symbol for each frame; ctc: repetitions and blanks go"
@@ -51,7 +51,7 @@ class SequenceOptions(ParameterSection):
 
 @COMPARISONS.register("sequence")
 class SequenceComparison(Comparison):
-    """Transcripts: they deviate where the error rate of one by the other is above a tolerance.
+    """Compares transcripts: models deviate if their error rate is above a tolerance.
 
     The error rate is the edit distance over the length of the original's transcript, in words or
     symbols.

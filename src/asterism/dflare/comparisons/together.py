@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.validation import Label
 from asterism.dflare.comparisons import (
     COMPARISONS,
     Comparison,
@@ -44,11 +44,11 @@ class TogetherOptions(ParameterSection):
 
 @COMPARISONS.register("together")
 class Together(Comparison):
-    """Several outputs: the models deviate where any of them does.
+    """Compares several outputs: models deviate if any of the outputs does.
 
     Args:
         options: see :class:`TogetherOptions`.
-        shape: of a row, which holds one output after the other.
+        shape: the shape of a row, which holds one output after the other.
     """
 
     Options = TogetherOptions
@@ -77,7 +77,7 @@ class Together(Comparison):
             part.know(f[:, place], g[:, place])
 
     def each(self, f: Outputs, g: Outputs) -> list[NDArray[np.bool_]]:
-        """Which inputs deviate by each output alone, bool ``(N,)`` each."""
+        """For each output alone whether inputs deviate, bool ``(N,)`` each."""
         return [part.deviates(f[:, place], g[:, place]) for part, place in self._pairs()]
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
@@ -94,7 +94,7 @@ class Together(Comparison):
         return self._largest([p.uncertainty(f[:, s], g[:, s], k) for p, s in self._pairs()])
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
-        """What the only output with classes answers; None where several have some, or none.
+        """The class that the only output with classes answers; None if not exactly one has some.
 
         A label beside scores of classes is told by these scores too.
         """

@@ -18,8 +18,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import NoOptions, options_of
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry, unknown
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.params import BoundParams, DomainParams
-from asterism.search.batched_random_streams import BatchedStreams
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -45,7 +45,7 @@ class Measure:
 
 
 class Domain(ABC):
-    """A kind of inputs, which is chosen by name and made from its own options.
+    """A kind of inputs, chosen by name and built from its options.
 
     Args:
         operators: for each operator's name the options that differ from its defaults.
@@ -76,7 +76,7 @@ class Domain(ABC):
         """
 
     def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
-        """A mutant of each item, made operator by operator.
+        """A mutant of each item, by the given operators.
 
         Args:
             items: ``(n, ...)``, left as they are.
@@ -100,7 +100,7 @@ class Domain(ABC):
         """A mutant of each item by the operator of this number; see :meth:`mutate`."""
 
     def variants(self, shape: tuple[int, ...], operators: Rows, streams: BatchedStreams) -> Rows:
-        """What tells the mutants of an item apart that :meth:`mutate` would make.
+        """Numbers that tell which mutants of an item by :meth:`mutate` are equal.
 
         Args:
             shape: the shape of an item.
@@ -127,10 +127,10 @@ class Domain(ABC):
 
     @abstractmethod
     def revert(self, item: Items, reference: Items, places: Rows) -> Items:
-        """The item with these places, numbers of :meth:`changes`, as in its reference."""
+        """The item with its reference's values at these places, numbers of :meth:`changes`."""
 
     def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
-        """The items with a share of their difference to their references.
+        """The items, with a share of their difference from their references.
 
         Args:
             items: ``(n, ...)``.
@@ -160,7 +160,7 @@ class Domain(ABC):
     def within(
         self, items: Items, references: Items, measure: str, limit: float
     ) -> NDArray[np.bool_]:
-        """Which items lie within a bound around their references, bool ``(n,)``."""
+        """Whether each item lies within a bound around its reference, bool ``(n,)``."""
         found = self.distances(items, references)[measure]
         inside: NDArray[np.bool_] = (
             found >= limit if self.measures[measure].larger_is_closer else found <= limit
@@ -228,7 +228,7 @@ def shrink_difference(
     Args:
         items: numbers ``(n, ...)``.
         references: ``(n, ...)``.
-        share: of each item, float64 ``(n,)``, at most 1.
+        share: the share of each item, float64 ``(n,)``, at most 1.
     """
     difference = items.astype(np.float64) - references
     kept: NDArray[np.float64] = difference * share.reshape(-1, *[1] * (items.ndim - 1))
@@ -263,7 +263,7 @@ def within_bound(
     fallback: Items,
     mutate: Callable[[Rows, int], Items],
 ) -> Items:
-    """Mutants that lie within a bound.
+    """Mutants that lie within a bound, made anew if necessary.
 
     What is outside is moved into the bound where the domain can, or made anew. No model is asked
     about what is rejected.

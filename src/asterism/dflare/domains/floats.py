@@ -16,7 +16,7 @@ class FloatDomain(Domain):
 
     @abstractmethod
     def reach(self, limit: float) -> NDArray[np.float64]:
-        """The largest change of each number within a limit of L∞, as broadcast to items."""
+        """The largest change of each number within a limit of L∞, broadcast to items."""
 
     @abstractmethod
     def shares_within(
@@ -33,7 +33,7 @@ class FloatDomain(Domain):
         return shrink_difference(items, references, share).astype(items.dtype)
 
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
-        """L∞: every number is clipped; other measures: the whole difference is made smaller."""
+        """Items within a bound: L∞ clips each number, other measures scale the difference."""
         exact = references.astype(np.float64)
         if measure == "linf":
             reach = np.broadcast_to(self.reach(limit), items.shape)

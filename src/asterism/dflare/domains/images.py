@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import NoOptions
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import (
     DOMAINS,
     UNCHANGED,
@@ -22,9 +23,7 @@ from asterism.dflare.domains import (
     require_form,
     shrink_difference,
 )
-from asterism.images import bounds
-from asterism.images.mutator import build_mutators
-from asterism.search.batched_random_streams import BatchedStreams
+from asterism.images import build_mutators, largest_change
 
 _NO_OPTIONS = NoOptions()
 #: What a mutator of few mutants draws is an integer of so many bits, or two of them.
@@ -97,7 +96,7 @@ class ImageDomain(Domain):
         return {
             "pixels": changed.sum(axis=1).astype(np.float64),
             "l2": np.sqrt((difference**2).sum(axis=1, dtype=np.float64)),
-            "linf": bounds.largest_change(items, references).astype(np.float64),
+            "linf": largest_change(items, references).astype(np.float64),
         }
 
     def within(
@@ -106,7 +105,7 @@ class ImageDomain(Domain):
         """See :meth:`Domain.within`; for L∞ nothing else is measured."""
         if measure != "linf":
             return super().within(items, references, measure, limit)
-        inside: NDArray[np.bool_] = bounds.largest_change(items, references) <= limit
+        inside: NDArray[np.bool_] = largest_change(items, references) <= limit
         return inside
 
     def changes(self, item: Items, reference: Items) -> Rows:
@@ -120,11 +119,11 @@ class ImageDomain(Domain):
         return reverted.reshape(item.shape)
 
     def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
-        """The grey levels between, rounded."""
+        """The images between, with grey levels rounded."""
         return np.rint(shrink_difference(items, references, share)).astype(np.uint8)
 
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
-        """L∞: every value is clipped; L2: the difference is scaled, and rounded towards 0."""
+        """Images within a bound: L∞ clips values, L2 scales the difference, rounded towards 0."""
         if measure == "linf":
             levels, exact = int(np.clip(limit, 0, 255)), references.astype(np.int16)
             return np.clip(items, exact - levels, exact + levels).astype(np.uint8)

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import DOMAINS, Distances, Domain, Items, Measure, Rows, require_form
-from asterism.search.batched_random_streams import BatchedStreams
 from asterism.text import Alphabet, build_text_mutators
 from asterism.text.edit_distance import Edit, apply_edits, edit_distances, edit_script
 
@@ -61,7 +61,7 @@ class SequenceDomain(Domain):
         return np.where(free & from_second, second, first)
 
     def distances(self, items: Items, references: Items) -> Distances:
-        """Edit distance (Levenshtein), and places with another symbol (Hamming)."""
+        """Edit distance (Levenshtein), and number of places with another symbol (Hamming)."""
         return {
             "edits": self._edits(items, references, None).astype(np.float64),
             "hamming": np.count_nonzero(items != references, axis=1).astype(np.float64),
@@ -81,7 +81,7 @@ class SequenceDomain(Domain):
         return np.arange(len(self._script(item.tobytes(), reference.tobytes(), item.dtype.str)))
 
     def revert(self, item: Items, reference: Items, places: Rows) -> Items:
-        """The reference after all other steps of the edit script."""
+        """The reference after all steps of the edit script but the given ones."""
         script = self._script(item.tobytes(), reference.tobytes(), item.dtype.str)
         gone = set(places.tolist())
         kept = [edit for number, edit in enumerate(script) if number not in gone]
@@ -140,7 +140,7 @@ class TokenDomain(SequenceDomain):
 
 
 class ByteOptions(ParameterSection):
-    """How rows end."""
+    """How rows of bytes end."""
 
     padding: int = Field(
         ge=0, le=65_535, description="what fills a row up after its end; above 255: no byte"

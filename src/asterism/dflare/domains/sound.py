@@ -11,6 +11,7 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import (
     DOMAINS,
     Distances,
@@ -21,7 +22,6 @@ from asterism.dflare.domains import (
     require_form,
 )
 from asterism.dflare.domains.floats import FloatDomain
-from asterism.search.batched_random_streams import BatchedStreams
 from asterism.sound import build_sound_mutators
 
 #: Segments of a second: what changes and is reverted as a whole.
@@ -106,7 +106,7 @@ class SoundDomain(FloatDomain):
     def shares_within(
         self, items: Items, references: Items, measure: str, limit: float
     ) -> NDArray[np.float64]:
-        """The change is made fainter, until it is as far below the signal as is asked."""
+        """Shares of the change at which it is as far below the signal as the limit asks."""
         missing = np.maximum(0, limit - self.distances(items, references)[measure])
         # A little more than is missing, so that rounding to float32 stays within.
         return np.where(missing > 0, np.power(10, -(missing + 1e-4) / 20), 1.0)

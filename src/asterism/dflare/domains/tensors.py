@@ -11,6 +11,7 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import (
     DOMAINS,
     Distances,
@@ -21,12 +22,11 @@ from asterism.dflare.domains import (
     require_form,
 )
 from asterism.dflare.domains.floats import FloatDomain
-from asterism.search.batched_random_streams import BatchedStreams
 from asterism.tensors import FeatureRange, build_tensor_mutators
 
 
 class TensorOptions(ParameterSection):
-    """In which range each feature, a place along the last axis, lies."""
+    """The range of each feature, a place along the last axis."""
 
     low: list[float] | None = Field(
         description="smallest value of each feature, or one for all; null: that of the inputs"

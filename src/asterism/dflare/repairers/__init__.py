@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asterism.core.parameters.construction import options_by_name
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 Probabilities = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -23,7 +23,7 @@ class Repairer(ABC):
     Args:
         options: the repairer's own.
         classes: how many classes the models tell apart.
-        seed: of everything random in the training.
+        seed: the seed of everything random in the training.
     """
 
     #: The options that this repairer takes.
@@ -36,7 +36,7 @@ class Repairer(ABC):
 
     @abstractmethod
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
-        """Learn.
+        """Learn from probabilities and labels.
 
         Args:
             probabilities: outputs of the compressed model, float32 ``(N, K)``.

@@ -15,14 +15,14 @@ from asterism.dflare.repairers import (
     add_logarithms,
     logarithms,
 )
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 _ITERATIONS = 200
 
 
 @REPAIRERS.register("anchored")
 class Anchored(Repairer):
-    """Softmax regression on the logits whose weights are drawn to the identity.
+    """Softmax regression on logits, with weights that are regularised towards the identity.
 
     Among the inputs to learn from every second one deviates, in use hardly any: a repairer that
     takes the one for the other breaks more than it repairs. So the deviating inputs count as a
@@ -72,7 +72,7 @@ class Anchored(Repairer):
 
     @property
     def known_classes(self) -> Labels:
-        """All of them: what no input showed keeps the model's own score."""
+        """All classes: one that no input showed keeps the model's own score."""
         return np.arange(self.classes)
 
     def scores(self, graph: GraphBuilder, probabilities: str) -> str:

@@ -14,7 +14,7 @@ from asterism.dflare.repairers import (
     Labels,
     ScikitLearnRepairer,
 )
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 
 @REPAIRERS.register("gradient_boosting")

@@ -17,7 +17,7 @@ from asterism.dflare.repairers import (
     add_logarithms,
     logarithms,
 )
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
@@ -27,7 +27,7 @@ _PARTS = 3
 
 @REPAIRERS.register("logistic")
 class Logistic(ScikitLearnRepairer):
-    """Features: the logarithms of the probabilities, and the differences of the k largest ones.
+    """Logistic regression on logarithms of probabilities and differences of the k largest.
 
     The strength of regularisation is chosen by the logarithmic loss of a cross-validation, which
     is smallest for calibrated probabilities.

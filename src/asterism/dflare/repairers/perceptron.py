@@ -16,12 +16,12 @@ from asterism.dflare.repairers import (
     Probabilities,
     ScikitLearnRepairer,
 )
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 
 
 @REPAIRERS.register("perceptron")
 class Perceptron(ScikitLearnRepairer):
-    """One hidden layer of rectified linear units on the probability vector."""
+    """A network with one hidden layer of rectified linear units on the probability vector."""
 
     class _Options(ParameterSection):
         hidden_units: int = Field(ge=1, description="units of the hidden layer")

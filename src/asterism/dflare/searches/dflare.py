@@ -1,4 +1,9 @@
-"""Dflare (Tian et al., TOSEM 2023), Algorithms 1 and 2, for all seeds at once."""
+"""Dflare (Tian et al., TOSEM 2023), Algorithms 1 and 2, for all seeds at once.
+
+Mutants that were tried in vain are not made again. The same mutant of the same item does not
+replace this item at a second time either, nor is it a new triggering input. A search that stays at
+one image soon knows all blurs of it, and a blur of size 1 leaves the image as it is.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +19,75 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 from asterism.dflare.consequence import Consequence, ConsequenceParams
+from asterism.dflare.domains import UNCHANGED
 from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.lockstep import LockstepSearch, SearchTask
 from asterism.dflare.outcome import Trigger
-from asterism.dflare.pair import PairedOutputs
-from asterism.dflare.proposals import Proposal
+from asterism.dflare.pair import PairedOutputs, Proposal
 from asterism.dflare.searches import SEARCHES
-from asterism.dflare.searches.fruitless import FruitlessMutants
 from asterism.dflare.searches.operator_choice import OperatorChoice
 
 Rows = NDArray[np.int64]
+
+
+class FruitlessMutants:
+    """The mutants of its best that each trajectory has tried in vain.
+
+    Args:
+        trajectories: how many there are.
+        unchanged_may_replace: whether a best can be replaced by a mutant that is equal to it; if
+            not, such a mutant is known without a try.
+    """
+
+    def __init__(self, trajectories: int, unchanged_may_replace: bool) -> None:
+        self._unchanged_may_replace = unchanged_may_replace
+        self._variants = np.empty(0, np.int64)  # ascending; each has a column of what was tried
+        self._tried = np.zeros((trajectories, 0), np.bool_)
+
+    def known(self, owners: Rows, variants: Rows) -> NDArray[np.bool_]:
+        """Which mutants were tried in vain, or come a second time in this batch.
+
+        Args:
+            owners: the trajectory of each, int64 ``(n,)``, each one's in the order of its queries.
+            variants: equal numbers are equal mutants of an item, below 0 that is not told,
+                int64 ``(n,)``.
+        """
+        known = np.zeros(len(owners), np.bool_)
+        told = np.flatnonzero(variants >= 0)
+        if len(told):
+            columns = self._columns(variants[told])
+            places = owners[told] * len(self._variants) + columns
+            known[told] = True
+            first = np.unique(places, return_index=True)[1]
+            known[told[first]] = self._tried.ravel()[places[first]]
+        if not self._unchanged_may_replace:
+            known |= variants == UNCHANGED
+        return known
+
+    def add(self, owners: Rows, variants: Rows) -> None:
+        """Record mutants that were tried in vain; arguments as for :meth:`known`."""
+        told = np.flatnonzero(variants >= 0)
+        self._tried[owners[told], self._columns(variants[told])] = True
+
+    def forget(self, trajectories: Rows) -> None:
+        """Forget the mutants of trajectories that have another best now."""
+        self._tried[trajectories] = False
+
+    def _columns(self, variants: Rows) -> Rows:
+        """Where these variants stand in the table, which gets a column for each that is new."""
+        places = np.searchsorted(self._variants, variants)
+        if len(self._variants):
+            new = self._variants.take(places, mode="clip") != variants
+        else:
+            new = np.ones(len(variants), np.bool_)
+        if new.any():
+            every = np.union1d(self._variants, variants[new])
+            tried = np.zeros((len(self._tried), len(every)), np.bool_)
+            tried[:, np.searchsorted(every, self._variants)] = self._tried
+            self._variants, self._tried = every, tried
+            places = np.searchsorted(every, variants)
+        return places
+
 
 #: The smallest share of a mutation that the search for consequence makes. Near to its goal most
 #: steps of a whole mutation are too far; all orders of magnitude are equally likely.
@@ -33,7 +97,7 @@ _FIRST_NUMBERS = 2
 
 
 class DflareOptions(ParameterSection):
-    """The paper's Dflare, or what an ablation changes."""
+    """Options of Dflare, as published or as an ablation changes it."""
 
     fitness: Annotated[str, named("asterism.dflare.fitness:FITNESSES")] = Field(
         description="a rule of asterism.dflare.fitness"
@@ -58,7 +122,7 @@ class DflareOptions(ParameterSection):
 
 @dataclass(frozen=True)
 class SpeculativeBatch(Proposal):
-    """The next mutants of each trajectory, as long as none of them replaces the best.
+    """The next mutants of each trajectory, provided that none of them replaces the best.
 
     Attributes:
         operators: number of the operator of each query, int64 ``(sum of counts,)``.

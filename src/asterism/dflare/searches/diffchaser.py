@@ -15,15 +15,14 @@ from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.lockstep import LockstepSearch, SearchTask
-from asterism.dflare.pair import PairedOutputs
-from asterism.dflare.proposals import Proposal
+from asterism.dflare.pair import PairedOutputs, Proposal
 from asterism.dflare.searches import SEARCHES
 
 Rows = NDArray[np.int64]
 
 
 class DiffChaserOptions(ParameterSection):
-    """The genetic algorithm."""
+    """Options of the genetic algorithm."""
 
     population: int = Field(ge=3, description="mutants of a seed at a time")
     k: int = Field(ge=2, description="fitness compares the largest and the k-th probability")
@@ -32,7 +31,7 @@ class DiffChaserOptions(ParameterSection):
 
 @SEARCHES.register("diffchaser")
 class DiffChaser(LockstepSearch[Proposal]):
-    """Every step is a generation: all but the fittest are replaced by mutated children.
+    """A genetic algorithm: in each step mutated children replace all but the fittest.
 
     Every member of a generation is a query, also those after the first that triggers, since the
     algorithm evaluates a generation before it looks.

@@ -9,8 +9,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.search.batched_random_streams import BatchedStreams
-from asterism.search.metropolis import GivenDraws, MetropolisHastings, Selector, Uniform
+from asterism.core.metropolis import GivenDraws, MetropolisHastings, Selector, Uniform
+from asterism.core.random_streams import BatchedStreams
 
 Rows = NDArray[np.int64]
 
@@ -24,7 +24,7 @@ _ENOUGH = 32
 
 
 class OperatorChoice:
-    """How well each operator served each trajectory, and which one is chosen next.
+    """How often each operator helped each trajectory, and which one is chosen next.
 
     Args:
         trajectories: how many there are.
@@ -42,7 +42,7 @@ class OperatorChoice:
         self._succeeded = np.zeros((trajectories, operators), np.int64)
 
     def ahead(self, trajectories: Rows, counts: Rows, choices: BatchedStreams) -> Rows:
-        """The operators of each trajectory's next queries, were all of them fruitless.
+        """The operators of each trajectory's next queries, provided that all are fruitless.
 
         Args:
             trajectories: the trajectories, int64 ``(t,)``.
@@ -74,7 +74,7 @@ class OperatorChoice:
         return operators
 
     def remember(self, trajectories: Rows, counts: Rows, operators: Rows, ends: Rows) -> None:
-        """Take in the operators that were chosen.
+        """Record the operators that were chosen.
 
         Args:
             trajectories: the trajectories, int64 ``(t,)``.

@@ -82,7 +82,7 @@ def plugin_of(library: str) -> type[Library]:
 
 
 def option_of(backend: str) -> str:
-    """Which of its library's ways to run a model a backend is."""
+    """The part of a backend's name that says how its library runs a model."""
     return backend.partition(":")[2]
 
 
@@ -103,13 +103,13 @@ def reads_given(backend: str) -> bool:
 
 
 def suffix_of(backend: str) -> str:
-    """The suffix of the files that a backend reads; nothing where it builds from Keras."""
+    """The suffix of the files that a backend reads; empty if it builds from Keras."""
     kind = plugin_of(library_of(backend))
     return kind.suffix if issubclass(kind, FileLibrary) else ""
 
 
 def under_test(backends: Iterable[str]) -> list[str]:
-    """Backends under test: no references."""
+    """The backends that are no references."""
     return [r for r in backends if r not in float64_runs()]
 
 

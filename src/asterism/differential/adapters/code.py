@@ -39,7 +39,7 @@ SAME_LAYERS = "layers = [model.get_layer(layer.name) for layer in layers]"
 
 @dataclass(frozen=True)
 class BackendCode:
-    """Lines of Python that run a model.
+    """The lines of Python by which a backend runs a model.
 
     They read ``inputs``, a list of arrays, and ``model``, a Keras model, or ``path``, that of a
     model's file. ``GIVEN`` stands for the inputs as the model takes them: one alone, or the list.
@@ -69,7 +69,7 @@ def fill_given(text: str, inputs: int) -> str:
 
 
 def fill_words(text: str, **words: str) -> str:
-    """A text with others in the place of some words, from the first word on."""
+    """A text in which words are replaced by others."""
     for word, put in words.items():
         text = text.replace(word, put)
     return text

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 import asterism
-from asterism.core.files.own_folders import own_folder, require_own
+from asterism.core.files.folders import own_folder, require_own
 from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError, naming
 from asterism.core.settings import machine
@@ -57,7 +57,7 @@ class Environment:
 
     @property
     def folder(self) -> Path:
-        """Where it lies when it is made; another one where the file changes."""
+        """The folder of the environment; a changed definition gives another folder."""
         below = [str(installed_packages())] if self.over_installed else []
         facts = json.dumps([self.python, *self.requirements, *below])
         digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
@@ -65,31 +65,31 @@ class Environment:
 
     @property
     def executable(self) -> Path:
-        """Its Python."""
+        """The path of the environment's Python."""
         return self.folder / "bin/python"
 
     @property
     def is_made(self) -> bool:
-        """Whether it is there, and whole: it is moved into place when it is complete."""
+        """Whether the environment exists; it is moved into place when it is complete."""
         return self.executable.exists()
 
     @property
     def versions(self) -> dict[str, str]:
-        """The version of each package that it has of its own."""
+        """The version of each package that the environment has of its own."""
         pairs = (requirement.split("==") for requirement in self.requirements)
         return {re.sub(r"\[.*", "", name): version for name, version in pairs}
 
     def version_of(self, package: str) -> str:
-        """The version of a package there; nothing where it has none."""
+        """The version of a package in the environment; empty if the environment has none."""
         return self.versions.get(package) or (version_of(package) if self.over_installed else "")
 
     @property
     def cost(self) -> str:
-        """What making it costs, in words."""
+        """What making the environment costs, in words."""
         return f"about {self.download_mb:,} MB to download and {self.disk_mb:,} MB of disk"
 
     def interpreter(self) -> Interpreter:
-        """Its Python, with this checkout's source.
+        """The environment's Python, with this checkout's source.
 
         Nothing else that is installed here is found, unless the environment lies over it.
 
@@ -106,7 +106,7 @@ class Environment:
 
 
 def folder_of_all() -> Path:
-    """Where environments lie."""
+    """The folder that contains all environments."""
     return machine.programs_root() / "environments"
 
 
@@ -204,7 +204,7 @@ def installed_versions(*names: str) -> dict[str, str]:
     """Version of each distribution that libraries and converters name; nothing is imported.
 
     Args:
-        names: of the libraries and converters; none for all of them.
+        names: the names of the libraries and converters; none for all of them.
     """
     wanted = names or (*LIBRARIES, *CONVERTERS)
     plugins = [LIBRARIES[name] if name in LIBRARIES else CONVERTERS[name] for name in wanted]

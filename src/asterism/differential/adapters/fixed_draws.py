@@ -21,7 +21,7 @@ NOT_FIXED: dict[str, str] = {}
 
 
 def drawn_in_tensorflow(uniform: Any, normal: Any) -> Any:
-    """What draws in TensorFlow. Its dropout has a function of its own."""
+    """Replacements for the functions of TensorFlow that draw, its dropout among them."""
     import tensorflow as tf
     from tensorflow.python.ops import stateless_random_ops
 
@@ -48,7 +48,7 @@ def drawn_in_tensorflow(uniform: Any, normal: Any) -> Any:
 
 
 def drawn_in_torch(uniform: Any, normal: Any) -> Any:
-    """What draws in PyTorch.
+    """Replacements for the functions of PyTorch that draw.
 
     Where a layer has no seed of its own, Keras takes a dropout of PyTorch that takes no numbers.
     So all layers seem to have one.
@@ -78,7 +78,7 @@ def drawn_in_torch(uniform: Any, normal: Any) -> Any:
 
 
 def drawn_in_jax(uniform: Any, normal: Any) -> Any:
-    """What draws in JAX."""
+    """Replacements for the functions of JAX that draw."""
     import jax
 
     def uniform_of(key: Any, shape: Any, dtype: Any, minval: Any, maxval: Any) -> Any:

@@ -68,7 +68,7 @@ class LibraryPlugin(ABC):
     stated_limits: ClassVar[tuple[str, ...]] = ()
 
     def start(self) -> None:
-        """Import what is needed, once for each worker process.
+        """Import the library, once for each worker process.
 
         PyTorch gets one thread, so that sums are added up in the same order every time.
         """
@@ -204,7 +204,7 @@ class Converter(LibraryPlugin):
 
     @abstractmethod
     def code(self, opset: int | None = None) -> BackendCode:
-        """How it writes ``model`` to ``path``; ``batch`` is the number of items in the batches.
+        """The lines that write ``model`` to ``path``; ``batch`` is the number of items in a batch.
 
         Args:
             opset: version of the format, one of :attr:`opsets`; None for its own.

@@ -68,7 +68,7 @@ class ModelUnderTest:
 
     @cached_property
     def graph(self) -> Graph:
-        """What is to be built; its file is read once."""
+        """The graph to build; its file is read once."""
         return read_graph(self.folder / "graph.json")
 
     def variables(self) -> dict[str, list[Variable]]:
@@ -97,7 +97,7 @@ class ModelUnderTest:
         return {} if self.weights is None else _read_once(self.weights)
 
     def file(self, converter: str, suffix: str) -> Path:
-        """Where that converter's file lies."""
+        """The path of a converter's file."""
         return self.folder / f"{converter}{suffix}"
 
 

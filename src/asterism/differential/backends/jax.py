@@ -113,7 +113,7 @@ class Jax(Library):
     differentiates = True
 
     def start(self) -> None:
-        """Let float64 be float64, which JAX otherwise computes in float32."""
+        """Switch float64 on, which JAX otherwise replaces by float32."""
         import jax
 
         jax.config.update("jax_enable_x64", True)

@@ -14,7 +14,7 @@ from asterism.differential.adapters.code import Arrays
 from asterism.differential.adapters.library import LIBRARIES, FileReference
 from asterism.differential.reference.quantised_operators import operators
 from asterism.differential.reference.runs import PERTURBATIONS, STEPPED, perturb
-from asterism.models.onnx_graphs.wider_floats import in_float64
+from asterism.models.onnx_graphs import in_float64
 
 
 @LIBRARIES.register("onnx_reference")

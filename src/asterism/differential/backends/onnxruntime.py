@@ -33,7 +33,7 @@ class OnnxRuntime(FileLibrary):
     )
 
     def start(self) -> None:
-        """Say errors only."""
+        """Let ONNX Runtime report errors only."""
         import onnxruntime as ort
 
         super().start()

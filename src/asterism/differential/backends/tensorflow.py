@@ -98,7 +98,7 @@ class TensorFlow(Library):
     )
 
     def start(self) -> None:
-        """One thread, so that sums are added up in the same order every time."""
+        """Use one thread, so that sums are always added up in the same order."""
         import tensorflow as tf
 
         tf.config.threading.set_intra_op_parallelism_threads(1)

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.comparing.cases import ComparisonCase
 from asterism.differential.comparing.judging import all_values, judge_of_file, run_subject
-from asterism.differential.comparing.naming import title_of
+from asterism.differential.comparing.libraries import title_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs
+from asterism.differential.params import JudgeParams
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
+from asterism.differential.report.model_text import onnx_reference, onnx_text
 from asterism.differential.report.numbers import Array
-from asterism.differential.report.onnx_text import onnx_reference, onnx_text
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class ModelPart:
 
     @property
     def title(self) -> str:
-        """Who is at fault, what is wrong, and how the other one does."""
+        """A title: the library at fault, what is wrong, and how the other one does."""
         case = self.case
         culprit, other = (title_of(library_of(backend)) for backend in (case.culprit, case.other))
         what = f"{case.at_fault.symptom} in {', '.join(self.layers[:3])}"
         return f"{culprit}: {what} ({other}{case.of_other})"
 
     def right(self, params: JudgeParams) -> ExpectedOutputs | None:
-        """What is right of it; None where something fails.
+        """The right outputs of the part, and its own; None if something fails.
 
         Args:
             params: the oracle's tolerances.
@@ -131,7 +131,7 @@ class Blame:
         params: the oracle's tolerances.
         case: what a part must show.
         subject: the model.
-        inputs: of the model.
+        inputs: the inputs of the model.
     """
 
     def __init__(

@@ -25,8 +25,8 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
     Finding,
 )
-from asterism.differential.oracle.params import JudgeParams
-from asterism.differential.subjects.model_files import ModelFile
+from asterism.differential.params import JudgeParams
+from asterism.differential.subjects import ModelFile
 
 #: What an upgrade can do to a model, the worst first. The page says what each word means.
 CHANGES = (
@@ -66,7 +66,7 @@ class UpgradePair(NamedTuple):
 
     @property
     def option(self) -> str:
-        """The way to run a file, of both."""
+        """The option by which both versions run a file."""
         old, new = option_of(self.old), option_of(self.new)
         return old if old == new else f"{old} and {new}"
 
@@ -85,7 +85,7 @@ class ComparisonCase(ABC):
     @property
     @abstractmethod
     def kind(self) -> str:
-        """What pages call it."""
+        """The name of the case's kind on pages."""
 
     @property
     @abstractmethod
@@ -100,12 +100,12 @@ class ComparisonCase(ABC):
     @property
     @abstractmethod
     def at_fault(self) -> Finding:
-        """What a backend does that is off, or fails."""
+        """The finding about the backend that is off or fails."""
 
     @property
     @abstractmethod
     def of_other(self) -> str:
-        """How the backend that it is compared with does, as the end of a sentence."""
+        """The result of the backend that it is compared with, as the end of a sentence."""
 
     @property
     def culprit(self) -> str:
@@ -114,24 +114,24 @@ class ComparisonCase(ABC):
 
     @property
     def other(self) -> str:
-        """The backend that it is compared with; nothing where there is none."""
+        """The backend that it is compared with; empty if there is none."""
         return next((backend for backend in self.backends if backend != self.culprit), "")
 
     @property
     def distribution(self) -> str:
-        """The model's inputs."""
+        """The kind of the model's inputs."""
         return self.at_fault.distributions[0]
 
     @property
     def said(self) -> str:
-        """What a backend said that fails, or warns."""
+        """The message of a backend that fails or warns."""
         return self.at_fault.said
 
     @abstractmethod
     def seen_in(
         self, part: ModelFile, result: Result, params: JudgeParams
     ) -> ComparisonCase | None:
-        """The same in a part of the model; None where the part does not show it.
+        """The same case in a part of the model; None if the part does not show it.
 
         Args:
             part: of the model.
@@ -141,7 +141,7 @@ class ComparisonCase(ABC):
 
     @abstractmethod
     def measures(self) -> dict[str, Any]:
-        """How far off it is, as JSON values."""
+        """How far off the backend is, as JSON values."""
 
 
 @dataclass(frozen=True)
@@ -239,12 +239,12 @@ class UpgradeChange(ComparisonCase):
 
     @property
     def pair(self) -> UpgradePair:
-        """The way to run it, in both versions."""
+        """The way to run the model, in both versions."""
         return UpgradePair(self.old.backends[0], self.new.backends[0])
 
     @property
     def kind(self) -> str:
-        """One of :data:`CHANGES`."""
+        """The kind of change: one of :data:`CHANGES`."""
         old, new = self.old, self.new
         symptoms = {old.symptom, new.symptom}
         if old.fails and new.fails:
@@ -287,7 +287,7 @@ class UpgradeChange(ComparisonCase):
 
     @property
     def said(self) -> str:
-        """What a version said that fails, or warns."""
+        """The message of a version that fails or warns."""
         return next((one.said for one in (self.old, self.new) if one.said), "")
 
     def seen_in(self, part: ModelFile, result: Result, params: JudgeParams) -> UpgradeChange | None:

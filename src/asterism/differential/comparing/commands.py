@@ -26,7 +26,7 @@ from asterism.differential.comparing.comparison import (
     LibraryComparisonParams,
 )
 from asterism.differential.comparing.judging import answers_of, judge_of_file, within_type
-from asterism.differential.comparing.naming import (
+from asterism.differential.comparing.libraries import (
     ensure_environment,
     file_options_of,
     installed_version,
@@ -39,13 +39,12 @@ from asterism.differential.comparing.naming import (
 from asterism.differential.comparing.running import run_comparison
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.execution import limits_of
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result, Task
+from asterism.differential.engine.tasks import ExecutionOutcome, Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import FAULTS, STATUSES, UNRESOLVED
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import reduce_models
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 from asterism.differential.subjects.onnx_file import Subject, subject_of
 from asterism.differential.subjects.operators import operator_subjects
 from asterism.differential.subjects.reading import (

@@ -12,13 +12,12 @@ from asterism.core.messages.escaping import printable
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.differential.comparing.blaming import ModelPart
 from asterism.differential.comparing.cases import ComparisonCase
-from asterism.differential.comparing.naming import title_of
-from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.comparing.libraries import title_of
 from asterism.differential.oracle.finding import BEYOND_TYPE, INVALID_INPUTS, UNRESOLVED
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import ExecuteParams, JudgeParams
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.report.texts import templates
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 from asterism.differential.subjects.reading import NotCompared, read_inputs
 
 
@@ -36,14 +35,14 @@ class ComparisonRequest:
 
     Args:
         models: files.
-        shapes: of inputs by name.
+        shapes: the shapes of inputs by name.
         size: stands for free sizes.
         inputs: an ``.npz`` with a batch for each model; None: inputs are drawn.
         distributions: inputs to draw.
         explained: rows of the page whose nodes are looked for.
         steps: parts tried for each of them.
         target: folder of the page; replaced.
-        changes: of parameters, as ``-S`` takes them.
+        changes: the changes of parameters, as ``-S`` takes them.
         root: the project whose parameters count.
     """
 
@@ -76,8 +75,8 @@ class ComparisonRow:
         cases: each of them.
         part: the smallest part of the model that shows the worst one; None where it was not looked
             for.
-        folder: of the part's script, relative to the page.
-        statuses: of the script, by the library that ran it.
+        folder: the folder of the part's script, relative to the page.
+        statuses: the statuses of the script, by the library that ran it.
     """
 
     cases: list[ComparisonCase]
@@ -87,17 +86,17 @@ class ComparisonRow:
 
     @property
     def worst(self) -> ComparisonCase:
-        """The one that is farthest off."""
+        """The case that is farthest off."""
         return max(self.cases, key=lambda one: one.at_fault.excess)
 
     @property
     def confirmed(self) -> bool:
-        """Whether the script shows it in the library that is to blame."""
+        """Whether the script shows the fault in the library that is to blame."""
         return self.statuses.get(title_of(self.worst.at_fault.library)) == 1
 
     @property
     def script(self) -> str:
-        """Its path, relative to the page."""
+        """The path of the script, relative to the page."""
         return f"{self.folder}/{REPRO}"
 
     def to_json(self) -> dict[str, Any]:
@@ -121,13 +120,13 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class ComparisonPage:
-    """What tells the two commands' pages apart.
+    """The differences between the two commands' pages.
 
     Args:
-        anchor: of the page's part of the report.
-        template: of that part.
+        anchor: the anchor of the page's part of the report.
+        template: the template of that part.
         facts: the file of all that was found, beside the page.
-        question: that the page answers.
+        question: the question that the page answers.
         counted: what is counted of the models.
         summary: of a terminal, what so many models do, with places for the libraries' names.
         kinds: what can become of a model, the worst first.
@@ -151,9 +150,9 @@ class BackendComparison:
     """What is found of all models that run side by side.
 
     Args:
-        page: of the command.
+        page: the page of the command.
         compared: the libraries, each with its version.
-        versions: of the packages in each of two versions.
+        versions: the versions of the packages in each of two versions.
         subjects: the models, with what became of each.
         no_reference: models that no reference computes, by name, and why.
         rejected: models, ways to run them and nodes to blame that were left out, with the reason.
@@ -170,7 +169,7 @@ class BackendComparison:
 
     @cached_property
     def rows(self) -> list[ComparisonRow]:
-        """What is told, the worst first; the same of one library and model is one row."""
+        """The rows of the page, the worst first; equal faults of a library and model share one."""
         order = self.page.kinds.index
         told = [c for _, cases in self.subjects for c in cases if c.kind in self.page.told]
         told.sort(key=lambda case: (order(case.kind), case.subject))

@@ -17,9 +17,9 @@ from asterism.differential.engine.tasks import GivenFile, Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import BEYOND_TYPE, Finding
 from asterism.differential.oracle.judge import Judge, failure
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import MASK_DIFFERS, ReferenceOutputs
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.params import JudgeParams
+from asterism.differential.subjects import Arrays, ModelFile
 
 #: The largest number of half precision.
 _LARGEST = float(np.finfo(np.float16).max)
@@ -31,7 +31,7 @@ def run_subject(
     inputs: dict[str, list[NDArray[Any]]],
     backends: Sequence[str],
 ) -> Result:
-    """A model in these backends and the references."""
+    """The results of a model in these backends and in the references."""
     wanted = dict.fromkeys((*backends, *subject.references.all))
     chosen = tuple(b for b in wanted if b in pool.usable())
     file = GivenFile(subject.content, subject.suffix, subject.quantises)
@@ -51,7 +51,7 @@ def all_values(
     Args:
         pool: started workers.
         subject: the model.
-        inputs: of one kind.
+        inputs: the inputs of one kind.
         backends: beside the reference.
     """
     every, names = subject.exposing()
@@ -108,7 +108,7 @@ def within_type(
         pool: started workers of the references.
         subject: the model.
         inputs: by distribution.
-        findings: of the model.
+        findings: the findings of the model.
     """
     suspects = {one.distributions[0] for one in findings if _is_suspect(one)}
     said: dict[str, str] = {}
@@ -151,7 +151,7 @@ def answers_of(judge: Judge) -> Answers:
     The reference comes last, where there is one.
 
     Args:
-        judge: of a model, on inputs on which nothing decides.
+        judge: the judge of a model, on inputs on which nothing decides.
     """
     groups: list[list[str]] = []
     for backend in sorted(judge.backends_that_ran, key=lambda b: precision_of(b) is not None):

@@ -19,12 +19,12 @@ from asterism.differential.comparing.comparison import (
     LibraryComparisonParams,
 )
 from asterism.differential.comparing.judging import lacks_reference, run_subject
-from asterism.differential.comparing.naming import title_of
+from asterism.differential.comparing.libraries import title_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams
 from asterism.differential.report.confirming import exit_statuses
-from asterism.differential.subjects.model_files import Arrays, ModelFile
+from asterism.differential.subjects import Arrays, ModelFile
 from asterism.differential.subjects.reading import noting_failure, require_compared
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.section import KeyFigure, ReportSection

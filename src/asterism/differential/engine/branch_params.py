@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from asterism.differential.engine.params import Backends
+from asterism.differential.params import Backends
 from asterism.memo.generating.params import GenerateParams
 
 

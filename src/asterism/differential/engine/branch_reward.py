@@ -23,7 +23,7 @@ class BranchReward:
 
     Args:
         worker_pool: where models are run; its workers measure branches.
-        seed: of the inputs.
+        seed: the seed of the inputs.
     """
 
     def __init__(self, worker_pool: WorkerPool, seed: int) -> None:
@@ -45,7 +45,7 @@ class BranchReward:
         return len(self._branches) - before
 
     def learnt(self) -> dict[str, Any]:
-        """What was reached, as a JSON value."""
+        """What was reached so far, as a JSON value."""
         return {
             "models": self._models,
             "branches": sorted(self._branches),
@@ -53,7 +53,7 @@ class BranchReward:
         }
 
     def restore(self, learnt: dict[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from what :meth:`learnt` gave."""
         self._models = int(learnt["models"])
         self._branches = set(learnt["branches"])
         self._exits = dict(learnt["exits"])
@@ -66,7 +66,7 @@ def branch_reward(backends: Sequence[str], weights: Path, seed: int) -> Iterator
     Args:
         backends: where models are run.
         weights: file of the arrays that nodes may name.
-        seed: of the inputs.
+        seed: the seed of the inputs.
     """
     with WorkerPool(backends, _LIMITS, weights, {SWITCH: "1"}) as worker_pool:
         worker_pool.start()

@@ -16,7 +16,7 @@ SWITCH = "ASTERISM_BRANCHES"
 
 
 class BranchMeter:
-    """Measures this process from now on.
+    """Measures which branches this process reaches from now on.
 
     Args:
         packages: those whose code counts; the ones that are not installed have none.
@@ -35,7 +35,7 @@ class BranchMeter:
         self._coverage.start()
 
     def news(self) -> dict[str, Any]:
-        """What was reached since the last call.
+        """The branches that were reached since the last call.
 
         Returns:
             ``branches``: ``file:from:to``, each once; ``exits``: by file that was entered for

@@ -27,11 +27,11 @@ from asterism.differential.engine.inputs import (
     sample_inputs,
     special_inputs,
 )
-from asterism.differential.engine.outside import is_outside_wanted, outside_of
-from asterism.differential.engine.params import ExecuteParams
+from asterism.differential.engine.invalid_configurations import is_outside_wanted, outside_of
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
+from asterism.differential.params import ExecuteParams
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.tensors import Config
 
@@ -45,7 +45,7 @@ _TELL_EVERY = 60.0
 
 
 def limits_of(params: ExecuteParams) -> Limits:
-    """Ceilings of one step of a model."""
+    """The limits of time and memory of one step of a model."""
     return Limits(params.hang_seconds, params.memory_mb)
 
 
@@ -55,7 +55,7 @@ def open_worker_pool(params: ExecuteParams, weights: Path) -> WorkerPool:
 
 
 def backends_of(params: ExecuteParams) -> tuple[str, ...]:
-    """Where models run: the backends under test and the references."""
+    """The backends that run models: those under test and the references."""
     return tuple(dict.fromkeys((*params.backends, *FLOAT64)))
 
 
@@ -101,7 +101,7 @@ def execute(
         graphs: the models.
         worker_pool: workers, started when there is a model to run.
         distributions: names of the inputs to run with.
-        seed: of the inputs.
+        seed: the seed of the inputs.
         units: who runs each part of the models.
         special_share: of the models, those that also run with special inputs of one kind.
         outside_share: of the models, those of which a layer is tried with an invalid value.
@@ -151,11 +151,11 @@ def task_of(
     """A model with inputs; or a layer of it with an invalid configuration.
 
     Args:
-        index: of the model.
+        index: the index of the model.
         graph: the model.
         group: kinds of inputs.
         backends: where it runs, those of them that can do what is asked.
-        seed: of the inputs.
+        seed: the seed of the inputs.
     """
     outside = outside_of(graph, seed, index) if OUTSIDE in group else None
     changed: Config = {}
@@ -166,7 +166,7 @@ def task_of(
 
 
 class LiveLine:
-    """How many models are through, at what rate, and the time left: a bar, and lines of the log.
+    """Shows how many models have run, at what rate, and the time left: a bar and log lines.
 
     What other processes have finished counts too.
 
@@ -190,7 +190,7 @@ class LiveLine:
         self._bar.close()
 
     def told(self, part: str, models: int) -> None:
-        """So many models of a part are through in this process."""
+        """Record how many models of a part have run in this process."""
         self._own[part] = models
         count, now, total = self._count(), time.monotonic(), sum(self._sizes.values())
         self._bar.update(count - self._bar.n)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.differential.adapters.fixed_draws import NOT_FIXED
 from asterism.differential.adapters.questions import (
     FORMS,
@@ -20,9 +20,9 @@ from asterism.differential.adapters.questions import (
     WEIGHT_GRADIENT,
     has_form,
 )
-from asterism.differential.engine.params import InputDistribution
+from asterism.differential.params import InputDistribution
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
 BATCH = 2
@@ -86,7 +86,7 @@ def draw_floats(
 
     Args:
         rng: draws them.
-        shape: of the batch.
+        shape: the shape of the batch.
         distribution: ``wide``, ``nan`` and ``infinity`` are drawn otherwise than all others.
     """
     values = rng.uniform(-10, 10, shape) if distribution == "wide" else rng.normal(size=shape)
@@ -102,7 +102,7 @@ def special_inputs(seed: int, model: int, share: float) -> str | None:
     Args:
         seed: the run's seed.
         model: index of the model.
-        share: of the models that have one.
+        share: the share of the models that have one.
     """
     rng = stream(seed, "special inputs", model)
     if rng.random() >= share:

@@ -59,7 +59,7 @@ def last_words(lines: Sequence[str], most: int = 8) -> list[str]:
     """Why a process says that it ends itself: the abort's own lines, else the latest, no warnings.
 
     Args:
-        lines: that it printed last.
+        lines: the lines that it printed last.
         most: lines that are kept.
     """
     at = [number for number, line in enumerate(lines) if _LAST.search(line)]

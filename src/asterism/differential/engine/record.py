@@ -6,16 +6,16 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
+from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError, prefix_errors
-from asterism.differential.adapters.backend_names import is_backend
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import Backend, ExecutionOutcome, Result
 
 #: The folders of a record.
 FOLDERS = ("outcomes", "outputs")
@@ -62,7 +62,7 @@ class Record:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What :meth:`save` wrote. The files are read when they are asked for.
+        """The record that :meth:`save` wrote; its files are read when they are asked for.
 
         Raises:
             UserError: a model has outcomes and no outputs, or the folder holds no record.
@@ -78,7 +78,7 @@ class Record:
 
     @classmethod
     def copied(cls, folder: Path) -> Self:
-        """Like :meth:`load`, of files that may be removed afterwards."""
+        """A copy of a saved record, so that its files may be removed afterwards."""
         record = cls()
         record._scratch = tempfile.TemporaryDirectory(prefix="asterism-record-")
         read = cls.load(folder)
@@ -119,15 +119,9 @@ class Record:
             arrays = read_arrays(folder / _OUTPUTS / f"{name}.npz")
             for at, task in enumerate(tasks):
                 with prefix_errors(f"task {at} of {folder / _OUTCOMES / name}.json"):
-                    try:
-                        result = _result(task, arrays)
-                    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-                        raise UserError(f"it is no result: {error!r}") from None
-                    if not isinstance(result.index, int) or not 0 <= result.index < models:
-                        raise UserError(f"there is no model {result.index!r}")
-                    named = {r for r in (*result.outcomes, *result.outputs) if not is_backend(r)}
-                    for backend in sorted(named):
-                        raise UserError(f"there is no backend {backend!r}")
+                    result = record_from(_Task, task).result(arrays)
+                    if not 0 <= result.index < models:
+                        raise UserError(f"there is no model {result.index}")
                 yield result
 
 
@@ -158,7 +152,7 @@ def _task(result: Result, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     return {
         "index": result.index,
         "distributions": list(result.distributions),
-        "outcomes": [result.outcomes[r].to_json() for r in sorted(result.outcomes)],
+        "outcomes": [asdict(result.outcomes[r]) for r in sorted(result.outcomes)],
         "outputs": {
             backend: {d: [named(array) for array in many] for d, many in outputs.items()}
             for backend, outputs in result.outputs.items()
@@ -171,14 +165,23 @@ def _hash(array: NDArray[Any]) -> str:
     return hashlib.sha256(facts + array.tobytes()).hexdigest()[:20]
 
 
-def _result(task: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Result:
-    """A task as the worker pool gave it."""
-    return Result(
-        task["index"],
-        tuple(task["distributions"]),
-        {o["backend"]: ExecutionOutcome.from_json(o) for o in task["outcomes"]},
-        {
-            backend: {d: [arrays[n] for n in names] for d, names in distributions.items()}
-            for backend, distributions in task["outputs"].items()
-        },
-    )
+@dataclass(frozen=True)
+class _Task:
+    """A task as :func:`_task` writes it, with names of arrays in place of outputs."""
+
+    index: int
+    distributions: tuple[str, ...]
+    outcomes: tuple[ExecutionOutcome, ...]
+    outputs: dict[Backend, dict[str, tuple[str, ...]]]
+
+    def result(self, arrays: dict[str, NDArray[Any]]) -> Result:
+        """The task as the worker pool gave it."""
+        outcomes = {outcome.backend: outcome for outcome in self.outcomes}
+        try:
+            outputs = {
+                backend: {d: [arrays[n] for n in names] for d, names in distributions.items()}
+                for backend, distributions in self.outputs.items()
+            }
+        except KeyError as name:
+            raise UserError(f"there is no array {name}") from None
+        return Result(self.index, self.distributions, outcomes, outputs)

@@ -1,21 +1,95 @@
-"""Models to run, and what they did."""
+"""Models to run, and what they did: also how a step ended that failed in a library."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from numpy.typing import NDArray
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
 
+from asterism.core.files.records import ShortText
+from asterism.differential.adapters.backend_names import is_backend
 from asterism.differential.adapters.questions import FORMS, QUESTIONS
-from asterism.differential.engine.outcomes import ExecutionOutcome
 from asterism.differential.reference.runs import PROBED, STEP
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import read_weights
 from asterism.memo.graphs.weights import Variable, special_kinds, special_kinds_in
 from asterism.memo.universe.tensors import Config
+
+#: How a step can end. Everything from ``error`` on is a failure of the library.
+STATUSES = ("ok", "unsupported", "blocked", "error", "crash", "hang", "memory")
+
+#: Where a step can end.
+STAGES = ("build", "convert", "compile", "run")
+
+#: Those that reports call otherwise.
+_WORDS = {"blocked": "no file to read"}
+
+
+def must_be_known(is_known: Callable[[str], object]) -> AfterValidator:
+    """What makes a field of a record reject texts that name nothing."""
+
+    def checked(text: str) -> str:
+        if is_known(text):
+            return text
+        raise PydanticCustomError("unknown", "Input should be one that exists")
+
+    return AfterValidator(checked)
+
+
+#: Texts of a record that name something.
+Backend = Annotated[ShortText, must_be_known(is_backend)]
+Stage = Annotated[ShortText, must_be_known(STAGES.__contains__)]
+
+
+@dataclass(frozen=True)
+class ExecutionOutcome:
+    """How one step of a model ended.
+
+    Args:
+        model: index of the model.
+        backend: ``library:option``, or a converter's name.
+        stage: where it ended: ``build``, ``convert``, ``compile`` or ``run``.
+        status: one of :data:`STATUSES`; ``blocked`` where the file it reads was not made.
+        exception: type of the exception, with its module; empty where there was none.
+        message: the message of the exception, or the last log lines of a worker that died.
+        frame: ``file:function`` of the innermost frame inside the libraries.
+        warned: the library's own warning that it does not compute what the model says.
+    """
+
+    model: int
+    backend: Backend
+    stage: Stage
+    status: Annotated[ShortText, must_be_known(STATUSES.__contains__)]
+    exception: ShortText = ""
+    message: ShortText = ""
+    frame: ShortText = ""
+    warned: ShortText = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the library did something wrong."""
+        return self.status in STATUSES[3:]
+
+    @property
+    def ran(self) -> bool:
+        """Whether the step gave outputs; a converter only writes a file and has none."""
+        return self.status == "ok" and self.stage == "run"
+
+    @property
+    def killed(self) -> bool:
+        """Whether the process died, or had to be ended."""
+        return self.status in STATUSES[4:]
+
+    @property
+    def words(self) -> str:
+        """The status as reports call it."""
+        return _WORDS.get(self.status, self.status)
+
 
 Outputs = dict[str, list[NDArray[Any]]]
 
@@ -25,8 +99,8 @@ class GivenFile:
     """A model as a file, which the backends read that are called ``library:file``.
 
     Args:
-        content: of the file.
-        suffix: of its name, which says its format.
+        content: the content of the file.
+        suffix: the suffix of its name, which says its format.
         quantises: whether some step of it quantises.
     """
 
@@ -80,12 +154,12 @@ class Task:
 
     @property
     def form(self) -> str:
-        """What backends run in place of the plain model, by its inputs; nothing for itself."""
+        """The changed form of the model that the inputs ask for; empty for the plain model."""
         return next((d for d in self.inputs if d in FORMS), "")
 
     @property
     def special(self) -> tuple[str, ...]:
-        """The kinds of special numbers in its own file of weights; none where it has no file."""
+        """The kinds of special numbers in the task's own file of weights; none without a file."""
         if self.weights is None:
             return ()
         stored = read_weights(self.weights)
@@ -132,7 +206,7 @@ class Result:
 
 @dataclass(frozen=True)
 class LayerDescription:
-    """What Keras says of a layer.
+    """Keras' description of a layer.
 
     Args:
         arguments: what its constructor has to be told, beside Keras' defaults.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from asterism.core.files.own_folders import own_folder
+from asterism.core.files.folders import own_folder
 from asterism.core.settings import machine
 from asterism.core.workers.starting import OWN_INTERPRETER, ForkServer, Interpreter
 from asterism.differential.engine.messages import without_noise
@@ -21,7 +21,7 @@ def keras_forks(backend: str, environment: Mapping[str, str]) -> ForkServer:
     """A fork server that imports Keras on a backend.
 
     Args:
-        backend: of Keras.
+        backend: the backend of Keras.
         environment: more variables for it and its workers.
     """
     given = {**worker_variables(backend), **environment}

@@ -31,8 +31,14 @@ from asterism.differential.adapters.backend_names import (
     under_test,
 )
 from asterism.differential.adapters.library import CONVERTERS, GIVEN, FileReference
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import GivenFile, LayerDescription, Result, Task, outcome_of
+from asterism.differential.engine.tasks import (
+    ExecutionOutcome,
+    GivenFile,
+    LayerDescription,
+    Result,
+    Task,
+    outcome_of,
+)
 from asterism.differential.engine.workers import Workers
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Config, Tensor
@@ -50,7 +56,7 @@ class _Submitted:
     Args:
         task: what is to be run.
         folder: the model's files, shared by the tasks of one model.
-        number: of the task among them.
+        number: the number of the task among them.
         conversions: how each conversion of the model ends, shared likewise.
         steps: how each step of the task ends.
     """

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-import reprlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import FiniteFloat
+from pydantic import Field, FiniteFloat
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError, prefix_errors
-from asterism.differential.adapters.backend_names import is_backend, product_of
+from asterism.differential.adapters.backend_names import product_of
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.adapters.questions import QUESTIONS
 from asterism.differential.engine.inputs import DISTRIBUTIONS
-from asterism.differential.engine.outcomes import STAGES
+from asterism.differential.engine.tasks import Backend, Stage, must_be_known
 from asterism.differential.oracle.standard import DIFFERENCES
 
 #: The library to blame for generated models that Keras rejects.
@@ -64,10 +63,13 @@ STATUSES = (
 )
 SEVERITIES = ("normal", "special")
 
-_KINDS = frozenset(DISTRIBUTIONS)
-
 #: An exception with its module, a signal, or an exit status; empty where none is known.
 _EXCEPTION = re.compile(r"(exit status -?[0-9]{1,9}|(?!exit status)[^\s\x00-\x1f\x7f]*)")
+
+Kind = Annotated[ShortText, must_be_known(frozenset(DISTRIBUTIONS).__contains__)]
+Product = Annotated[
+    ShortText, must_be_known(lambda name: product_of(name) in (*LIBRARIES, *CONVERTERS, KERAS))
+]
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class EarlierModel:
     """
 
     model: int
-    distributions: tuple[ShortText, ...]
+    distributions: tuple[Kind, ...]
 
 
 @dataclass(frozen=True)
@@ -100,22 +102,22 @@ class Finding:
         severity: ``normal``, or ``special`` where NaN, infinity or empty inputs are needed.
         exception: type, with module.
         frame: innermost frame inside the libraries.
-        message: of the exception.
+        message: the message of the exception.
         excess: how far off the worst output of the worst backend is, see :class:`Difference`.
         d_mad: CRADLE's metric between that output and an agreeing backend's, for comparison.
         before: what the worker of the first backend had run before, the latest last.
     """
 
     model: int
-    symptom: ShortText
-    stage: ShortText
-    library: ShortText
-    backends: tuple[ShortText, ...]
-    distributions: tuple[ShortText, ...] = ()
-    agreeing: tuple[ShortText, ...] = ()
-    severity: ShortText = "normal"
-    exception: ShortText = ""
-    frame: ShortText = ""
+    symptom: Annotated[ShortText, must_be_known(SYMPTOMS.__contains__)]
+    stage: Stage
+    library: Product
+    backends: Annotated[tuple[Backend, ...], Field(min_length=1)]
+    distributions: tuple[Kind, ...] = ()
+    agreeing: tuple[Backend, ...] = ()
+    severity: Annotated[ShortText, must_be_known(SEVERITIES.__contains__)] = "normal"
+    exception: Annotated[ShortText, must_be_known(_EXCEPTION.fullmatch)] = ""
+    frame: Annotated[ShortText, must_be_known(str.isprintable)] = ""
     message: ShortText = ""
     excess: FiniteFloat = 0.0
     d_mad: FiniteFloat = 0.0
@@ -128,7 +130,7 @@ class Finding:
 
     @property
     def deadly(self) -> bool:
-        """Whether a process died of it, or had to be ended."""
+        """Whether a process died, or had to be ended."""
         ends = ("SIG", "exit status")
         return self.symptom in (CRASH, HANG, MEMORY) or self.exception.startswith(ends)
 
@@ -160,23 +162,7 @@ class Finding:
         Raises:
             UserError: a field has a wrong type, or names something that does not exist.
         """
-        finding = record_from(Finding, value)
-        plugins = (*LIBRARIES, *CONVERTERS, KERAS)
-        known = {
-            "symptom": finding.symptom in SYMPTOMS,
-            "stage": finding.stage in STAGES,
-            "severity": finding.severity in SEVERITIES,
-            "library": product_of(finding.library) in plugins,
-            "backends": bool(finding.backends) and all(map(is_backend, finding.backends)),
-            "agreeing": all(map(is_backend, finding.agreeing)),
-            "distributions": _KINDS.issuperset(finding.distributions),
-            "before": all(_KINDS.issuperset(e.distributions) for e in finding.before),
-            "exception": _EXCEPTION.fullmatch(finding.exception) is not None,
-            "frame": finding.frame.isprintable(),
-        }
-        for name in (name for name, right in known.items() if not right):
-            raise UserError(f"{name} is {reprlib.repr(value[name])}, which does not exist")
-        return finding
+        return record_from(Finding, value)
 
 
 def read_findings(path: Path, models: int) -> list[Finding]:

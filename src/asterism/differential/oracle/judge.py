@@ -19,8 +19,7 @@ from asterism.differential.adapters.backend_names import (
     under_test,
 )
 from asterism.differential.adapters.library import CONVERTERS
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     ERROR,
     INVALID_INPUTS,
@@ -34,8 +33,8 @@ from asterism.differential.oracle.finding import (
     WRONG_BUFFERS,
     Finding,
 )
-from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.standard import ReferenceOutputs, tolerance_for
+from asterism.differential.params import Tolerance
 from asterism.differential.reference.runs import ReferenceRuns
 
 #: What one of eight bits is off, relative to its tensor's range.
@@ -51,7 +50,7 @@ class Judge:
         distribution: the inputs.
         bounds: what rounding explains between two backends.
         standard: what is right by the references; None where none says so.
-        dtypes: that outputs have by the subject; none where it does not say so of all.
+        dtypes: the dtypes that outputs have by the subject; none where it does not say so of all.
         quantises: whether the subject quantises: a few steps are allowed between two backends.
         of_file: the references of a subject that is a file; None for a generated model. A file may
             be invalid, and another way of the same library shows too that its type suffices.
@@ -124,7 +123,7 @@ class Judge:
         return found(RIGHT) if beyond is None else found(SPECIAL_VALUES, beyond.excess)
 
     def beside(self, other: str, backend: str) -> ReferenceOutputs:
-        """What a backend must give to agree with another one, within the bound of both.
+        """The outputs that a backend must give to agree with another, within both tolerances.
 
         Where no reference says what a step of quantisation moves, a few of each output are allowed.
 

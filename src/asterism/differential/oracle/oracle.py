@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.differential.adapters.backend_names import (
     OF_GRAPHS,
     REFERENCES,
@@ -20,10 +20,9 @@ from asterism.differential.adapters.backend_names import (
 )
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
-from asterism.differential.engine.outcomes import ExecutionOutcome
-from asterism.differential.engine.outside import outside_of
+from asterism.differential.engine.invalid_configurations import outside_of
 from asterism.differential.engine.record import Record
-from asterism.differential.engine.tasks import Result
+from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     EXCLUDED,
     FAILURES,
@@ -36,10 +35,10 @@ from asterism.differential.oracle.finding import (
     EarlierModel,
     Finding,
 )
+from asterism.differential.oracle.invalid_configurations import findings_outside
 from asterism.differential.oracle.judge import Judge, failure
-from asterism.differential.oracle.outside import findings_outside
-from asterism.differential.oracle.params import JudgeParams
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
+from asterism.differential.params import JudgeParams
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.weights import special_kinds
 
@@ -271,7 +270,7 @@ class Histories:
         return tuple(self._ran.get(library_of(backend), ()))
 
     def add(self, result: Result) -> None:
-        """A model has run. A worker that died of it begins anew."""
+        """Record that a model has run; a worker that died of it starts with an empty history."""
         died = set(_workers(result, killed=True))
         for worker in set(_workers(result)):
             kept = [] if worker in died else self._ran.get(worker, [])

@@ -31,7 +31,7 @@ class FiniteProbes:
     """The runs with finite numbers in place of the special ones.
 
     Args:
-        kinds: of the special numbers, of :data:`~asterism.differential.reference.runs.PROBED`.
+        kinds: those of :data:`~asterism.differential.reference.runs.PROBED` that occur.
             What is judged of an element all of them must decide.
         high: outputs of the one run.
         low: outputs of the other.
@@ -46,7 +46,7 @@ class FiniteProbes:
     def is_open(
         self, at: int, expected: Array, allowed: Array, actual: Array | None = None
     ) -> Mask:
-        """The elements of an output that nothing decides.
+        """The elements of an output for which nothing decides what is right.
 
         Args:
             at: number of the output.

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.backend_names import INDEPENDENT, REFERENCES, precision_of
-from asterism.differential.oracle.params import Tolerance
 from asterism.differential.oracle.special_values import FiniteProbes
+from asterism.differential.params import Tolerance
 from asterism.differential.reference.runs import PROBED, STEP, ReferenceRuns
 from asterism.memo.universe.tensors import EPSILON
 
@@ -142,8 +142,8 @@ class ReferenceOutputs:
 
     Args:
         references: runs by name, each of which may be right; scripts expect the first one's.
-        dtypes: that each output must have; none where any are right.
-        tolerance: of backends that round to the model's own dtype.
+        dtypes: the dtypes that each output must have; none where any are right.
+        tolerance: the tolerance of backends that round to the model's own dtype.
         base: the run that rounding moves; None where that was not measured.
         moved: that run with inputs and weights off by rounding, by the rounding's dtype.
         probes: what tells which elements are judged where inputs are special; None: all are.
@@ -198,13 +198,13 @@ class ReferenceOutputs:
 
     @property
     def expected(self) -> Arrays:
-        """What is right."""
+        """The right outputs."""
         return next(iter(self.references.values()))
 
     def off(
         self, outputs: Arrays, backend: str = "", *, strictly: bool = False
     ) -> Difference | None:
-        """How outputs are off the closest reference; None where one of them explains all.
+        """The difference of outputs from the closest reference; None if a reference explains all.
 
         Args:
             outputs: what a backend gave.
@@ -279,7 +279,7 @@ class ReferenceOutputs:
         return self._spreads[tolerance]
 
     def by_majority(self) -> ReferenceOutputs:
-        """The same with those references alone that most agree with; with all if there is no two.
+        """The standard of the references that most agree with; of all if no two agree.
 
         Two references agree where they differ by no more than the model's own dtype may: what a
         library rounds in between to float32 is no disagreement. Of groups of the same size the one

@@ -42,7 +42,7 @@ def unsupported_table(
 
     Args:
         graphs: the models, which tasks refer to by an index.
-        tasks: of a record: models and inputs, and how they ended.
+        tasks: the tasks of a record: models and inputs, and how they ended.
     """
     counts: dict[tuple[str, str], _Count] = defaultdict(_Count)
     for task in tasks:
@@ -73,7 +73,7 @@ def names_in(message: str, graph: Graph) -> list[str]:
     """The layer types and operators that a message names.
 
     Args:
-        message: of a library.
+        message: the message of a library.
         graph: the model, whose layers have names in Keras.
     """
     nodes = ((i, graph.nodes[i]) for i in graph.layers)

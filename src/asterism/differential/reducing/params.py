@@ -7,9 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from asterism.core.files.user_files import File
-from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection, Source
-from asterism.core.parameters.validation import named
+from asterism.core.parameters.validation import Label, named
 
 #: Sizes of an input, without the batch.
 Shape = Annotated[list[Annotated[int, Field(ge=1, le=1_000_000)]], Field(min_length=1)]
@@ -19,7 +18,7 @@ class ReduceParams(ParameterSection):
     """Seed models and their reduction (Algorithm 1)."""
 
     models: Annotated[
-        Distinct[Annotated[str, named("asterism.differential.reducing.seeds:SEED_MODELS")]],
+        Distinct[Annotated[str, named("asterism.differential.reducing.seed_models:SEED_MODELS")]],
         Source("MEMO, Algorithm 1"),
     ] = Field(description="seed models by name (docs/libraries.md lists them)", min_length=1)
     user_model: File = Field(

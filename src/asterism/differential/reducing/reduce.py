@@ -17,8 +17,8 @@ from math import prod
 
 from asterism.memo.graphs.coverage import Coverage, elements_of
 from asterism.memo.graphs.graph import INPUT, Graph, Node
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.shapes import per_axis
-from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError
 
 

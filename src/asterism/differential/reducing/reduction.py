@@ -19,7 +19,7 @@ from asterism.differential.reducing.reduce import (
     reduce_model,
     renumber_nodes,
 )
-from asterism.differential.reducing.seeds import make_seed_model
+from asterism.differential.reducing.seed_models import make_seed_model
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.input_sizes import InputSizes, Shapes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.universe.tensors import EPSILON
 
 #: Kinds of inputs that are probed.
@@ -125,5 +125,5 @@ class ReferenceRuns:
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Each of the runs."""
+        """All runs in float64."""
         return *self.references, *self.on_other_inputs

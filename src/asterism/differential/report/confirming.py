@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
 
-from asterism.core.files.own_folders import own_temporary_folder
+from asterism.core.files.folders import own_temporary_folder
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.differential.adapters import torchvision
@@ -51,7 +51,7 @@ class ScriptRun:
         return self.status == 1 and ACTUAL in self.output
 
     def end(self, death: str = "") -> int:
-        """What the end says: 1 is the bug, 0 none, 124 is too late.
+        """How the script ended: 1 shows the bug, 0 does not, 124 is a timeout.
 
         What fails otherwise than the script looks for gives 2, or its own exit status.
 

@@ -29,13 +29,13 @@ _SAID_OTHERWISE = re.compile(r"\b(ADDRESS|NUMBER|NAME)\b|_N\b|…")
 
 @dataclass(frozen=True)
 class ExpectedOutputs:
-    """What is right of a model's outputs, and what came.
+    """The right outputs of a model, and those that it gave.
 
     Args:
         expected: right outputs, of float64.
         actual: what the backend to blame gave.
         allowed: tolerated deviation of each element.
-        dtypes: that the outputs must have; none where any are right.
+        dtypes: the dtypes that the outputs must have; none where any are right.
     """
 
     expected: Arrays

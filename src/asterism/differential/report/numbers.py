@@ -32,17 +32,17 @@ class Array:
 
     @classmethod
     def of(cls, source: str) -> Array:
-        """What an expression of this module's own words gives."""
+        """The array that a Python expression of this module gives."""
         return cls(eval(source, {"np": np}), source)  # noqa: S307
 
 
 @dataclass(frozen=True)
 class FilledNumbers:
-    """What a script fills a model with.
+    """The numbers with which a script fills a model.
 
     Args:
         inputs: a batch for each input.
-        weights: of each layer that has some, by its node, in Keras' order.
+        weights: the weights of each layer that has some, by its node, in Keras' order.
     """
 
     inputs: tuple[Array, ...]
@@ -162,7 +162,7 @@ def simple_inputs(kind: str, shapes: Sequence[tuple[Shape, str]]) -> list[tuple[
     """Simple inputs to try, the simplest first.
 
     Args:
-        kind: of the inputs that show a finding.
+        kind: the kind of the inputs that show a finding.
         shapes: shape and dtype of each.
     """
     floating = all("float" in dtype for _, dtype in shapes)

@@ -28,11 +28,11 @@ from asterism.memo.graphs.graph import Graph
 
 @dataclass(frozen=True)
 class Runner:
-    """Who runs a model: a library, on the file of a converter or not; or a converter alone.
+    """The library that runs a model, perhaps on a converter's file; or a converter alone.
 
     Args:
         backend: ``library:option``; None for a converter alone.
-        library: of the backend.
+        library: the library of the backend.
         converter: whose file it reads; None where it runs the Keras model.
     """
 
@@ -96,7 +96,7 @@ class ScriptProgram:
 
     @property
     def text(self) -> str:
-        """Its lines."""
+        """The lines of the program."""
         return "\n".join(self.lines)
 
     def script(self, title: str, versions: str, decision: ScriptDecision) -> str:
@@ -158,7 +158,7 @@ def onnx_program(
 
     Args:
         runner: the runtime.
-        text: the model, see :func:`asterism.differential.report.onnx_text.onnx_text`.
+        text: the model, see :func:`asterism.differential.report.model_text.onnx_text`.
         distribution: the kind of its inputs.
         inputs: the batch.
     """
@@ -203,8 +203,8 @@ def write_file_script(
     Args:
         script: its file.
         title: what the script is about, one line.
-        backend: that is to blame.
-        content: of the model's file.
+        backend: the backend that is to blame.
+        content: the content of the model's file.
         inputs: the batch that shows it.
         right: what is right; None where something fails.
         finding: what is looked for.

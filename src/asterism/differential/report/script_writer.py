@@ -27,17 +27,22 @@ from asterism.differential.adapters.library import CONVERTERS, FileLibrary
 from asterism.differential.engine.inputs import OUTSIDE, compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
+from asterism.differential.oracle.invalid_configurations import expected_outside, judge_of_outside
 from asterism.differential.oracle.oracle import judge_of
-from asterism.differential.oracle.outside import expected_outside, judge_of_outside
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
-from asterism.differential.report.model_text import Layers, with_changes
+from asterism.differential.report.model_text import (
+    Layers,
+    onnx_reference,
+    onnx_text,
+    renumber_names,
+    with_changes,
+)
 from asterism.differential.report.numbers import (
     FilledNumbers,
     any_numbers,
     find_simplest_numbers,
     literal_numbers,
 )
-from asterism.differential.report.onnx_text import onnx_reference, onnx_text, renumber_names
 from asterism.differential.report.program_text import (
     Runner,
     keras_program,

@@ -1,23 +1,29 @@
-"""A folder with script, report and model for each unique finding."""
+"""A folder with script, report and model for each unique finding, and what of it is known already.
+
+Known are links to issues, and limits that libraries document.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
+from asterism.core.files.records import record_from
+from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError, prefix_errors
+from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.adapters.environments import installed_versions, interpreter_of
-from asterism.differential.engine.inputs import OUTSIDE
+from asterism.differential.engine.inputs import DISTRIBUTIONS, OUTSIDE
 from asterism.differential.oracle.finding import ODD_REFERENCE, Finding
-from asterism.differential.oracle.outside import expected_outside
+from asterism.differential.oracle.invalid_configurations import expected_outside
 from asterism.differential.report.confirming import death_of, exit_statuses
-from asterism.differential.report.known_issues import KnownIssue, issue_of
 from asterism.differential.report.script_writer import (
     REPRO,
     ScriptWriter,
@@ -31,13 +37,71 @@ from asterism.memo.graphs.weights import Stored
 
 log = get_logger(__name__)
 
+
+@dataclass(frozen=True)
+class KnownIssue:
+    """What is known of findings whose signature has some part.
+
+    Args:
+        link: to the issue, or to the page that documents it.
+        limit: what the library is documented not to do; empty where it is an issue as any other.
+        inputs: kind of inputs that the finding must show with; empty for any.
+    """
+
+    link: str
+    limit: str = ""
+    inputs: str = ""
+
+
+def issue_of(
+    known: Mapping[str, KnownIssue], signature: str, inputs: Collection[str]
+) -> KnownIssue | None:
+    """The first known issue of a finding, or None.
+
+    Args:
+        known: by a part of the signature.
+        signature: the finding's.
+        inputs: kinds of inputs that show it.
+    """
+    for part, issue in known.items():
+        if part in signature and issue.inputs in ("", *inputs):
+            return issue
+    return None
+
+
+def read_known_issues(name: str) -> dict[str, KnownIssue]:
+    """Known issues by a part of the signature, from a YAML file; none for the placeholder.
+
+    Raises:
+        UserError: the file is missing, or maps a part to something else than a link, or than a
+            link with a limit or a kind of inputs.
+    """
+    try:
+        if name == NO_FILE:
+            return {}
+        document = read_yaml(Path(name)) or {}
+    except FileNotFoundError as error:
+        raise UserError(f"cannot read the known issues {name}: {error}") from None
+    if not isinstance(document, dict):
+        raise UserError(f"{name} must map parts of signatures to links")
+    return {str(part): _issue(name, part, said) for part, said in document.items()}
+
+
+def _issue(name: str, part: object, said: object) -> KnownIssue:
+    with prefix_errors(f"{name}: {part!r}"):
+        issue = record_from(KnownIssue, said if isinstance(said, dict) else {"link": str(said)})
+        if issue.inputs not in ("", *DISTRIBUTIONS):
+            raise UserError(f"there are no inputs {issue.inputs!r}")
+        return issue
+
+
 #: The minimal model: its graph, and a file of Keras' own.
 GRAPH, MODEL = "model.json", "model.keras"
 
 #: The report.
 REPORT = "report.md"
 
-#: Folders of findings that stand apart.
+#: Folders of findings that are no confirmed defects.
 LIMITS, NOT_REPRODUCED = "known-limits", "not-reproduced"
 
 #: The list of findings.
@@ -124,13 +188,13 @@ class Reporter:
         content = None if found.changed else self._show.worker_pool.saved(found.graph)
         if content is not None:
             (folder / MODEL).write_bytes(content)
-        apart = LIMITS if found.limit else "" if found.reproduced else NOT_REPRODUCED
-        found.folder = f"{apart}/{name}" if apart else name
+        group = LIMITS if found.limit else "" if found.reproduced else NOT_REPRODUCED
+        found.folder = f"{group}/{name}" if group else name
         text = report_text(found, folder)
         (folder / REPORT).write_text(text, encoding="utf-8", errors="replace")
-        if apart:
-            (self._target / apart).mkdir(exist_ok=True)
-            folder.rename(self._target / apart / name)
+        if group:
+            (self._target / group).mkdir(exist_ok=True)
+            folder.rename(self._target / group / name)
         return found
 
 

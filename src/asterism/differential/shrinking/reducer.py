@@ -42,7 +42,7 @@ class Reducer(Generic[M]):
     Args:
         shows: asked for every candidate; the model that comes in is known to show it.
         key: a name of a candidate; nothing is asked twice.
-        budget: of candidates.
+        budget: the budget of candidates.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Reducer(Generic[M]):
         self._gone: set[str] = set()
 
     def still(self, model: M | None) -> bool:
-        """Whether it is still there; nothing is asked twice, nor when the budget has ended."""
+        """Whether a candidate shows the finding; none is tried twice or after the budget ended."""
         if model is None or (key := self._key(model)) in self._gone:
             return False
         if not self._budget.allows(key):
@@ -149,7 +149,7 @@ class Ceiling:
         return f"triage.minutes={self._minutes:g}"
 
     def advanced(self) -> None:
-        """A finding was shrunk that no earlier run had."""
+        """Record that a finding was shrunk that no earlier run had shrunk."""
         self._has_advanced = True
 
     def is_reached(self) -> bool:
@@ -167,8 +167,8 @@ class TriageBudget:
 
     Args:
         steps: how many.
-        name: of the parameter that says so.
-        ceiling: of time, after which none is tried.
+        name: the name of the parameter that says so.
+        ceiling: the ceiling of time, after which none is tried.
 
     Attributes:
         tried: how many candidates were asked.
@@ -199,7 +199,7 @@ class TriageBudget:
 
     @property
     def unfinished(self) -> str:
-        """Why it ended and what it would take to go on; nothing where it did not end."""
+        """Why the budget ended, and what would continue; empty if it did not end."""
         if not self.untried:
             return ""
         many = len(self.untried)

@@ -16,7 +16,7 @@ from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import Finding, signature
 from asterism.differential.oracle.oracle import judge, judge_of
-from asterism.differential.oracle.params import JudgeParams
+from asterism.differential.params import JudgeParams
 from asterism.memo.graphs.graph import INPUT, Graph
 
 
@@ -47,7 +47,7 @@ class Reproduction:
     Args:
         worker_pool: started workers.
         judging: tolerances.
-        seed: of the inputs.
+        seed: the seed of the inputs.
         hang_seconds: while a hang is shrunk, a step that takes longer shows it.
     """
 

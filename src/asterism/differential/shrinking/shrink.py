@@ -10,7 +10,7 @@ from typing import Any
 from asterism.differential.reducing.reduce import bypass, renumber_nodes, without_branch
 from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 
 #: Whether a model still shows the finding.
@@ -22,7 +22,7 @@ class Shrinker(Reducer[Graph]):
 
     Args:
         shows: asked for every candidate; the model that comes in is known to show it.
-        budget: of candidates.
+        budget: the budget of candidates.
     """
 
     def __init__(self, shows: Shows, budget: TriageBudget) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from asterism.differential.oracle.finding import Finding
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.universe.spec import universe
+from asterism.memo.graphs.store import graph_from_json
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import Config
 
 
@@ -28,7 +28,7 @@ class LayerAtFault:
         return f"{self.type}({named})"
 
     def explains(self, other: LayerAtFault) -> bool:
-        """Whether what goes wrong here goes wrong there: there, no less is off its default."""
+        """Whether the other layer's finding follows: it has at least this one's parameters."""
         return self.type == other.type and self.parameters <= other.parameters
 
 
@@ -50,7 +50,7 @@ def layer_at_fault(graph: Graph, identity: int) -> LayerAtFault:
 
 @dataclass
 class UniqueFinding:
-    """One defect.
+    """One defect, with its smallest model.
 
     Args:
         signature: stable name.
@@ -63,7 +63,7 @@ class UniqueFinding:
         unfinished: why the minimal model may not be the smallest; empty where it is.
         changed: parameters of the layer with other values than the graph's, be they invalid.
         out_of_time: whether it is unfinished for want of time, which the next run may have.
-        folder: of its script and report, below the folder of all findings.
+        folder: the folder of its script and report, below the folder of all findings.
         confirmed: how the fresh processes of its script ended.
         known: a link to an issue or a page; empty where there is none.
         limit: what the library is documented not to do; empty where it is no known limit.

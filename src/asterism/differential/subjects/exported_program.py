@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.subjects.model_files import (
+from asterism.differential.subjects import (
     SUBJECTS,
     Arrays,
     FileNode,
@@ -23,7 +23,7 @@ from asterism.differential.subjects.model_files import (
     usual_bound,
 )
 from asterism.differential.subjects.program_inputs import bounds_of, shapes_of
-from asterism.models.foreign.names import Names
+from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.torch_archive import rewrite_program
 
 
@@ -43,7 +43,7 @@ class ProgramFile(ModelFile):
     name: str
     file: bytes
     inputs: tuple[InputSpec, ...]
-    names: Names
+    names: NameMap
 
     @property
     def content(self) -> bytes:
@@ -90,7 +90,7 @@ class ProgramFile(ModelFile):
         return {name: np.dtype(kind) for name, kind in named.items() if kind}
 
     def fixed(self, inputs: Arrays) -> ProgramFile:
-        """The same: parts have the shapes of what reaches them."""
+        """The same program: its parts have the shapes of the inputs that reach them."""
         return self
 
     def exposing(self) -> tuple[ProgramFile, list[str]]:
@@ -152,9 +152,9 @@ def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     """A user's ``.pt2`` file.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         size: stands for every free size but the first axis', which is the batch.
-        shapes: of inputs by name, with the batch, in place of what the program says.
+        shapes: the shapes of inputs by name, with the batch, in place of what the program says.
 
     Raises:
         UserError: it is no such file, could run foreign code, or a shape does not fit.

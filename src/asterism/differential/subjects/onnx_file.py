@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.reference.quantised_operators import quantises
-from asterism.differential.subjects.model_files import (
+from asterism.differential.subjects import (
     INTEGER_BOUND,
     SUBJECTS,
     Arrays,
@@ -21,9 +21,9 @@ from asterism.differential.subjects.model_files import (
     ModelFile,
 )
 from asterism.differential.subjects.onnx_inputs import specs_of
-from asterism.models.foreign.names import Names
+from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.onnx_files import read_renamed_onnx
-from asterism.models.onnx_graphs.node_order import inputs_of, put_in_order
+from asterism.models.onnx_graphs import inputs_of, put_in_order
 
 if TYPE_CHECKING:
     import onnx
@@ -64,7 +64,7 @@ class Subject(ModelFile):
     name: str
     model: onnx.ModelProto
     inputs: tuple[InputSpec, ...]
-    names: Names = field(default_factory=Names, compare=False)
+    names: NameMap = field(default_factory=NameMap, compare=False)
 
     @property
     def content(self) -> bytes:
@@ -194,22 +194,22 @@ def subject_of(
     model: onnx.ModelProto,
     size: int,
     shapes: Mapping[str, Sequence[int]],
-    names: Names | None = None,
+    names: NameMap | None = None,
 ) -> Subject:
     """A model with sizes for its inputs.
 
     Args:
-        name: of the subject.
+        name: the name of the subject.
         model: what to run.
         size: stands for every free size but the first axis', which is the batch.
-        shapes: of inputs by name, with the batch, in place of what the model says.
+        shapes: the shapes of inputs by name, with the batch, in place of what the model says.
         names: what the user's file calls the model's parts; None for a model of ours.
 
     Raises:
         UserError: an input is no tensor of numbers, has an unknown rank, or a shape does not fit.
     """
     constants = {constant.name for constant in model.graph.initializer}
-    names = names or Names()
+    names = names or NameMap()
     values = {
         names.theirs(value.name): value
         for value in model.graph.input

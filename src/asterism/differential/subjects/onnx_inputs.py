@@ -10,9 +10,9 @@ import numpy as np
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.engine.inputs import BATCH
-from asterism.differential.subjects.model_files import InputSpec, fitting_shape, usual_bound
-from asterism.models.foreign.names import Names
-from asterism.models.onnx_graphs.node_order import subgraphs
+from asterism.differential.subjects import InputSpec, fitting_shape, usual_bound
+from asterism.models.foreign.names import NameMap
+from asterism.models.onnx_graphs import subgraphs
 
 if TYPE_CHECKING:
     import onnx
@@ -45,12 +45,12 @@ def specs_of(
     values: Mapping[str, Any],
     size: int,
     shapes: Shapes,
-    names: Names,
+    names: NameMap,
 ) -> tuple[InputSpec, ...]:
     """The inputs of a model, with sizes that fit together.
 
     Args:
-        name: of the model, for messages.
+        name: the name of the model, for messages.
         model: the model.
         values: the inputs' declarations, by what the user calls them.
         size: stands for free sizes but the first axis', which is the batch.
@@ -96,7 +96,7 @@ def _type_of(value: Any) -> str:
 
 
 def sizes_of(
-    model: onnx.ModelProto, values: Mapping[str, Any], size: int, shapes: Shapes, names: Names
+    model: onnx.ModelProto, values: Mapping[str, Any], size: int, shapes: Shapes, names: NameMap
 ) -> dict[str, list[int]]:
     """A shape for every input: sizes of one name are equal, and those that are sums stay sums.
 
@@ -139,7 +139,7 @@ def _shape(value: Any, size: int, known: Mapping[str, int]) -> list[int]:
     return [d.dim_value if d.dim_value > 0 else f for d, f in zip(dims, free, strict=True)]
 
 
-def _follow_sums(known: dict[str, int], fixed: set[str], names: Names) -> None:
+def _follow_sums(known: dict[str, int], fixed: set[str], names: NameMap) -> None:
     """Sizes whose names are sums of others' names."""
     ours = {names.theirs(name): name for name in known}
     for title, name in ours.items():
@@ -172,7 +172,7 @@ def infer_graph_shapes(model: onnx.ModelProto, shapes: Shapes) -> Any:
 
     Args:
         model: of which only what is no constant is asked.
-        shapes: of the inputs, by name.
+        shapes: the shapes of the inputs, by name.
     """
     import onnx
 
@@ -194,11 +194,11 @@ def infer_graph_shapes(model: onnx.ModelProto, shapes: Shapes) -> Any:
 
 
 def bounds_of(model: onnx.ModelProto, shapes: Shapes) -> dict[str, int]:
-    """Below what integers are to be drawn for inputs that index: the rows of the smallest table.
+    """For inputs that index tables, the smallest table's number of rows: drawn integers lie below.
 
     Args:
         model: the model.
-        shapes: of its inputs, by name.
+        shapes: the shapes of its inputs, by name.
     """
     graph = infer_graph_shapes(model, shapes)
     sizes = {c.name: list(c.dims) for c in model.graph.initializer}

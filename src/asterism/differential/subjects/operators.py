@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.differential.subjects.onnx_file import Subject, subject_of
 
@@ -33,7 +33,7 @@ Constant = tuple[int, ...] | NDArray[Any] | None
 
 @dataclass(frozen=True)
 class OnnxOperator:
-    """An operator with what is tried of it.
+    """An operator, and the inputs and options that are tried with it.
 
     Args:
         name: ONNX's name.

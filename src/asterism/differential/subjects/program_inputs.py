@@ -69,10 +69,10 @@ def _value(size: Any, known: Mapping[Any, int]) -> int:
 
 
 def bounds_of(nodes: Sequence[Any], hint: Callable[[Any], int]) -> dict[str, int]:
-    """Below what integers are to be drawn for inputs that index: the rows of the smallest table.
+    """For inputs that index tables, the smallest table's number of rows: drawn integers lie below.
 
     Args:
-        nodes: of the program's graph.
+        nodes: the nodes of the program's graph.
         hint: gives a number for a size.
     """
     same: dict[Any, dict[str, int]] = {}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError, telling_line
-from asterism.differential.subjects.model_files import SUBJECTS, ModelFile, Reader
+from asterism.differential.subjects import SUBJECTS, ModelFile, Reader
 
 
 def read_subjects(
@@ -24,7 +24,7 @@ def read_subjects(
     """A user's model files.
 
     Args:
-        paths: of the files.
+        paths: the paths of the files.
         size: stands for free sizes.
         shapes: of inputs, by ``NAME`` in every model that has such an input, or by ``MODEL/NAME``.
         rejected: where files that cannot be read are noted.

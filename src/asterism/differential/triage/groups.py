@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.outside import InvalidConfiguration, outside_of
+from asterism.differential.engine.invalid_configurations import InvalidConfiguration, outside_of
 from asterism.differential.oracle.finding import (
     INVALID_MODEL,
     ODD_REFERENCE,
@@ -79,7 +79,7 @@ def unique_outside(
     Args:
         excluded: findings that are no wrong results; those of other kinds are passed over.
         graphs: the models of the run.
-        seed: of the run.
+        seed: the seed of the run.
         most: findings at most.
         known: signatures of earlier runs.
     """

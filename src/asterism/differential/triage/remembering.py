@@ -30,8 +30,8 @@ from asterism.core.resuming.work_units import run_of
 from asterism.core.settings import machine
 from asterism.differential.adapters.backend_names import library_of, plugin_of
 from asterism.differential.adapters.environments import FOLDER, installed_versions
+from asterism.differential.params import TriageSettings
 from asterism.differential.shrinking.unique_finding import UniqueFinding
-from asterism.differential.triage.params import TriageSettings
 
 log = get_logger(__name__)
 

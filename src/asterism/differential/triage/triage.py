@@ -15,14 +15,13 @@ from asterism.differential.adapters.backend_names import converter_of, library_o
 from asterism.differential.engine.execution import open_worker_pool
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import KERAS, Finding, signature
-from asterism.differential.report.known_issues import read_known_issues
-from asterism.differential.report.writing import Reporter, write_reports
+from asterism.differential.params import TriageParams, TriageSettings
+from asterism.differential.report.writing import Reporter, read_known_issues, write_reports
 from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.shrinking.reproduction import Reproduction, ablate, first_diverging
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.differential.triage.groups import group_findings, unique_outside
-from asterism.differential.triage.params import TriageParams, TriageSettings
 from asterism.differential.triage.remembering import ShrunkFindings
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import layer_name
@@ -37,7 +36,7 @@ OUTSIDE_FOLDER = "outside"
 
 
 class UntriagedFindings(NamedTuple):
-    """What was not taken up.
+    """The findings that triage did not process.
 
     Args:
         groups: findings that are certainly the same, the most telling first.
@@ -57,7 +56,7 @@ class Triage:
         show: asks whether a model shows a finding.
         params: budgets.
         memory: what earlier runs have shrunk.
-        ceiling: of time.
+        ceiling: the ceiling of time.
     """
 
     def __init__(
@@ -214,10 +213,10 @@ def _kind(finding: Finding) -> tuple[str, str, str, str]:
 
 @dataclass(frozen=True)
 class FindingsToTriage:
-    """What the oracle found, and what is known of it already.
+    """The oracle's findings, and what is already known about them.
 
     Args:
-        findings: of all models, in their order.
+        findings: the findings of all models, in their order.
         graphs: the models.
         weights: file of the arrays that nodes may name.
         excluded: what is no wrong result; of findings just outside of what is valid scripts are

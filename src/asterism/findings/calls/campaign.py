@@ -15,11 +15,9 @@ from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.checkpoints import read_facts, saved_facts
 from asterism.differential.oracle.finding import INVALID_INPUTS
-from asterism.findings.calls.call import Call
+from asterism.findings.calls.call import VARIANTS, Call
 from asterism.findings.calls.judging import judge_call
-from asterism.findings.calls.program import CallProgram
-from asterism.findings.calls.running import CallWorkers, PlainRuns
-from asterism.findings.calls.variant import VARIANTS
+from asterism.findings.calls.running import CallProgram, CallWorkers, PlainRuns
 
 #: The folder of what the variants have shown, below the root of the state.
 CALLS = "called-functions"

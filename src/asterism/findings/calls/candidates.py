@@ -22,13 +22,11 @@ from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.report.decisions import ScriptDecision
 from asterism.differential.report.program_text import ScriptProgram
 from asterism.differential.report.script_writer import REPRO
-from asterism.findings.calls.call import Call
+from asterism.findings.calls.call import VARIANTS, Call, ExecutionVariant, variants_of
 from asterism.findings.calls.campaign import CallOutcome, read_outcomes
 from asterism.findings.calls.judging import judge_call, standards_of
-from asterism.findings.calls.program import FILLS, CallProgram
-from asterism.findings.calls.running import CallWorkers
+from asterism.findings.calls.running import FILLS, CallProgram, CallWorkers
 from asterism.findings.calls.table import calls_of
-from asterism.findings.calls.variant import VARIANTS, ExecutionVariant, variants_of
 from asterism.findings.entry import COLLECTED_SYMPTOMS, CollectedFinding
 from asterism.findings.occurrences import FindingOccurrence, deciding_facts
 

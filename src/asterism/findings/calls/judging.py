@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.engine.messages import is_unsupported
-from asterism.differential.engine.outcomes import ExecutionOutcome
+from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.oracle.finding import (
     CRASH,
     ERROR,
@@ -21,15 +21,14 @@ from asterism.differential.oracle.finding import (
     UNSUPPORTED,
     Finding,
 )
-from asterism.differential.oracle.params import JudgeParams, Tolerance
 from asterism.differential.oracle.standard import (
     VALUES_DIFFER,
     WRONG_DTYPE,
     WRONG_SHAPE,
     ReferenceOutputs,
 )
-from asterism.findings.calls.program import CallProgram
-from asterism.findings.calls.running import PlainRuns, TextRun
+from asterism.differential.params import JudgeParams, Tolerance
+from asterism.findings.calls.running import CallProgram, PlainRuns, TextRun
 from asterism.memo.universe.tensors import EPSILON
 
 #: A function is computed in several steps, each of which rounds.

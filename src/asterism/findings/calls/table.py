@@ -10,8 +10,7 @@ from typing import Any
 
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.findings.calls.call import NAMES, Call, CodeText, Family, Input
-from asterism.findings.calls.variant import FRAMEWORKS
+from asterism.findings.calls.call import FRAMEWORKS, NAMES, Call, CodeText, Family, Input
 
 #: An input in a table.
 _INPUT = re.compile(

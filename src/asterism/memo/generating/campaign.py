@@ -25,8 +25,8 @@ from asterism.memo.graphs.coverage import (
     of_the_paper,
 )
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.universe.spec import universe
+from asterism.memo.graphs.store import graph_from_json
+from asterism.memo.universe.layers import universe
 
 #: The cost of any model beside that of its layers, in units of one plain layer (measured, see
 #: ``docs/measurements/libraries.md``).
@@ -121,7 +121,7 @@ class Mutant:
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Mutant:
-        """What :meth:`to_json` wrote."""
+        """The mutant that :meth:`to_json` wrote."""
         return Mutant(**{**value, "graph": graph_from_json(value["graph"])})
 
 
@@ -140,7 +140,7 @@ class GenerationCampaign:
         self._record()
 
     def add(self, mutant: Mutant) -> Mutant:
-        """Count a mutant in; it comes back with what it gained."""
+        """Add a mutant; returns it with its gain."""
         elements = elements_of(mutant.graph)
         gained = replace(mutant, gain=self.coverage.gain(elements))
         self.coverage.update(elements)

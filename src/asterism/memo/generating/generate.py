@@ -22,7 +22,7 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
 from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import STRATEGIES, ExtraReward, run_campaign
+from asterism.memo.generating.strategies import STRATEGIES, ExtraReward, run_campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
 
@@ -32,7 +32,7 @@ OpenReward = Callable[[], AbstractContextManager[ExtraReward | None]]
 
 @dataclass(frozen=True)
 class Island:
-    """What one island made.
+    """The models of one island.
 
     Attributes:
         mutants: the models, in their order.
@@ -52,7 +52,7 @@ class Island:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What :meth:`save` wrote."""
+        """The island that :meth:`save` wrote."""
         with naming(folder), reading(f"the models in {folder}"):
             mutants = [Mutant.from_json(value) for value in read_json(folder / "mutants.json")]
             rejected = Counter(read_json(folder / "rejected.json"))
@@ -66,7 +66,7 @@ def generate(
     units: WorkUnits = ALONE,
     reward: OpenReward = nullcontext,
 ) -> dict[str, GenerationCampaign]:
-    """Spend the budget once with every strategy, the one in use and those compared with it.
+    """Spend the budget once for each strategy: the one in use and those compared with it.
 
     Args:
         seeds: seed models by name, at least one.

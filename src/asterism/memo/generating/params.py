@@ -9,7 +9,7 @@ from pydantic import Field
 from asterism.core.parameters.params import Distinct, ParameterSection, Source
 from asterism.core.parameters.validation import named
 
-StrategyName = Annotated[str, named("asterism.memo.generating.strategy:STRATEGIES")]
+StrategyName = Annotated[str, named("asterism.memo.generating.strategies:STRATEGIES")]
 
 
 class GenerateParams(ParameterSection):

@@ -23,7 +23,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from asterism.memo.graphs.graph import INPUT, Graph
-from asterism.memo.universe.spec import LayerSpec, universe
+from asterism.memo.universe.layers import LayerSpec, universe
 from asterism.memo.universe.tensors import INTEGER
 
 PAPER_TYPES = 61
@@ -49,7 +49,7 @@ class Coverage:
 
     @property
     def repaired(self) -> set[Pair]:
-        """Pairs that only meet through a shape repair."""
+        """Pairs of layers that only meet through a shape adapter."""
         return self.pairs - self.direct_pairs
 
     @property
@@ -63,7 +63,7 @@ class Coverage:
         )
 
     def gain(self, other: Coverage) -> int:
-        """How many elements of another one would be new."""
+        """How many elements of another coverage would be new."""
         return (
             len(other.types - self.types)
             + len(other.pairs - self.pairs)
@@ -72,7 +72,7 @@ class Coverage:
         )
 
     def update(self, other: Coverage) -> None:
-        """Count the elements of another one in."""
+        """Add the elements of another coverage."""
         self.types |= other.types
         self.pairs |= other.pairs
         self.direct_pairs |= other.direct_pairs
@@ -176,7 +176,7 @@ def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
 
 @cache
 def of_the_paper() -> Coverage:
-    """What of the universe is of the families of layers that the paper covers.
+    """The part of the universe in the families of layers that the paper covers.
 
     Its pairs are of distinct layers. The paper's own count of types, :data:`PAPER_TYPES`, is that
     of an older Keras, which had fewer layers in these families.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import EPSILON, Config, InvalidLayerError, Tensor
 
 INPUT = "InputLayer"
@@ -74,7 +74,7 @@ class Graph:
 
     @cached_property
     def consumers(self) -> dict[int, tuple[int, ...]]:
-        """Who reads each node, in order."""
+        """The nodes that read each node, in order."""
         readers: dict[int, list[int]] = {node: [] for node in self.nodes}
         for reader, node in self.nodes.items():
             for source in node.inputs:
@@ -197,7 +197,7 @@ class Graph:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value that :func:`~asterism.memo.graphs.graph_json.graph_from_json` reads."""
+        """A JSON value that :func:`~asterism.memo.graphs.store.graph_from_json` reads."""
         return {
             "nodes": [
                 {
@@ -221,7 +221,7 @@ def input_node(shape: Sequence[int], dtype: str = "float32") -> Node:
 
 
 def output_of(node: Node, inputs: Sequence[Tensor]) -> Tensor:
-    """What a node puts out for ``inputs``.
+    """The output of a node for ``inputs``.
 
     Raises:
         InvalidLayerError: it cannot take them, or no layer of its type is declared.
@@ -247,7 +247,7 @@ def infer_outputs(nodes: Mapping[int, Node]) -> dict[int, Tensor]:
 
 
 def sort_topologically(nodes: Mapping[int, Node]) -> dict[int, Node]:
-    """The same nodes, each after those that it reads, otherwise by identity.
+    """The same nodes, each after those that it reads; otherwise ordered by identity.
 
     Raises:
         InvalidLayerError: the edges close a cycle.
@@ -268,7 +268,7 @@ def sort_topologically(nodes: Mapping[int, Node]) -> dict[int, Node]:
 
 
 def sequential(tensor: Tensor, steps: Iterable[Callable[[Tensor], Node]]) -> Graph:
-    """An input followed by one layer after the other; a step makes its node from what it gets."""
+    """A graph of an input and successive layers; each step makes a node from its input."""
     graph = Graph({0: input_node(tensor.shape, tensor.dtype)})
     last = 0
     for step in steps:

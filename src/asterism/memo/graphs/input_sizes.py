@@ -13,11 +13,11 @@ Shapes = Sequence[int] | Mapping[str, Sequence[int]]
 
 @dataclass(frozen=True)
 class InputSizes:
-    """What stands for the axes that a model leaves open.
+    """Sizes that replace the axes that a model leaves open.
 
     Args:
         open_size: of an axis of an input that no shape is given for.
-        shapes: of inputs; they must agree with what the model says.
+        shapes: the shapes of inputs; they must agree with what the model says.
     """
 
     open_size: int
@@ -46,7 +46,7 @@ class InputSizes:
         return [int(size) for size in given]
 
     def require_known(self, names: Sequence[str]) -> None:
-        """Reject a shape for an input that the model has not.
+        """Reject a shape for an input that the model does not have.
 
         Raises:
             UserError: there is one.

@@ -14,7 +14,7 @@ import numpy as np
 
 from asterism.memo.graphs.graph import INPUT, Graph, Node
 from asterism.memo.graphs.weights import Stored, layer_weights, variables_of
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import Config
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import inspect
 from typing import Any
 
 from asterism.memo.universe.keras_options import OF_WEIGHTS
+from asterism.memo.universe.layers import LayerSpec, universe
 from asterism.memo.universe.parameters import Choice, Parameter
-from asterism.memo.universe.spec import LayerSpec, universe
 from asterism.memo.universe.tensors import FLOATS, Config, require
 
 #: Keras 2's hard sigmoid, which no library has today, becomes today's.
@@ -31,7 +31,7 @@ _FORMER: Config = {"groups": 1}
 
 
 def declared_config(spec: LayerSpec, config: Config) -> Config:
-    """What Keras' configuration of a layer is in the universe's words.
+    """Keras' configuration of a layer, in the universe's words.
 
     Args:
         spec: the layer's declaration.
@@ -68,7 +68,7 @@ def declared_config(spec: LayerSpec, config: Config) -> Config:
 
 
 def dtype_of(value: Any) -> str:
-    """A layer's dtype, float32 where nothing is said.
+    """A layer's dtype; float32 if its configuration has none.
 
     Raises:
         InvalidLayerError: it computes in none that the universe has, or in a mixture.

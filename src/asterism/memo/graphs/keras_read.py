@@ -13,7 +13,7 @@ from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, output_of
 from asterism.memo.graphs.input_sizes import InputSizes, Shapes
 from asterism.memo.graphs.keras_config import declared_config
 from asterism.memo.graphs.weights import Arrays, named_arrays_of
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, Config, InvalidLayerError, Tensor
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def graph_of(
     Args:
         model: Functional or Sequential; models inside it are flattened.
         open_size: stands for the axes that the model leaves open.
-        seed: of layers without stored weights.
-        shapes: of inputs, in place of the open size.
+        seed: the seed of layers without stored weights.
+        shapes: the shapes of inputs, in place of the open size.
 
     Returns:
         The graph, and the arrays that its nodes name.
@@ -55,7 +55,7 @@ def graph_of(
 def graph_of_json(
     text: str | dict[str, Any], open_size: int, seed: int = 0, shapes: Shapes | None = None
 ) -> Graph:
-    """A model's JSON, as ``to_json`` of Keras 2 or Keras 3 writes it; without weights.
+    """A graph of a model's JSON, from ``to_json`` of Keras 2 or 3; without weights.
 
     Raises:
         UserError: as for :func:`graph_of`.

@@ -28,7 +28,7 @@ _OPTIONAL = {"jax", "matplotlib", "sklearn", "tensorflow", "torch"}
 
 
 def import_keras(backend: str) -> ModuleType:
-    """Keras on ``backend``. From here on this process finds no other backend.
+    """Keras on ``backend``; afterwards this process cannot use another backend.
 
     Raises:
         RuntimeError: this process has imported Keras on another backend.
@@ -44,7 +44,7 @@ def import_keras(backend: str) -> ModuleType:
 
 
 def leave_out(*names: str) -> None:
-    """From here on these packages cannot be found, as if they were not installed."""
+    """Hide packages from now on, as if they were not installed."""
     hidden = frozenset(names)
     at, finder = next((i, f) for i, f in enumerate(sys.meta_path) if _searches_paths(f))
 

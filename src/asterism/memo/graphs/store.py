@@ -1,12 +1,18 @@
-"""Files of models: graphs as JSON, their stored weights as one npz."""
+"""Files of models: graphs as JSON, their stored weights as one npz.
+
+Models travel between colleagues as JSON, and scripts that run are made of them. So every key, type
+and value is compared with the declared universe first. Values have the declared kind. They may lie
+outside the declared range, as those of published models do.
+"""
 
 from __future__ import annotations
 
 import re
 import reprlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +20,140 @@ import numpy as np
 
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError, prefix_errors
-from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.memo.graphs.weights import Arrays, Stored
+from asterism.memo.graphs.graph import INPUT, Graph, Node, WeightEdit, output_of
+from asterism.memo.graphs.weights import WEIGHT_EDITS, Arrays, Stored
+from asterism.memo.universe.layers import MAX_RANK, universe
+from asterism.memo.universe.parameters import are_whole, is_whole
+from asterism.memo.universe.tensors import (
+    FLOATS,
+    INTEGER,
+    Config,
+    InvalidLayerError,
+    Tensor,
+    require,
+)
+
+#: Elements of one item of an input. To draw a batch of two then takes a gigabyte.
+LARGEST_INPUT = 2**26
+
+#: Bits of a seed; the seed of a run may have many digits.
+_SEED_BITS = 256
+#: Characters of a name of stored weights: of a model and its nested layers.
+_LONGEST_NAME = 4096
+
+_NEEDED = frozenset({"id", "type", "config", "inputs", "seed"})
+_OPTIONAL = frozenset({"weights", "edits", "repair"})
+_OF_INPUTS = frozenset({"shape", "dtype", "bound"})
+
+
+def graph_from_json(value: Any) -> Graph:
+    """The graph that a JSON value describes.
+
+    Args:
+        value: what :meth:`~asterism.memo.graphs.graph.Graph.to_json` gives.
+
+    Raises:
+        UserError: a key, a type or a value is not declared, or a layer does not fit its inputs.
+    """
+    listed = value["nodes"] if isinstance(value, dict) and value.keys() == {"nodes"} else None
+    if not isinstance(listed, list):
+        raise UserError("a graph is a list of nodes and nothing else")
+    nodes: dict[int, Node] = {}
+    tensors: dict[int, Tensor] = {}
+    for number, given in enumerate(listed):
+        try:
+            identity, node = _identified(given, nodes)
+            tensors[identity] = output_of(node, [tensors[i] for i in node.inputs])
+            nodes[identity] = node
+        except InvalidLayerError as error:
+            raise UserError(f"{_called(number, given)}: {error}") from None
+        except KeyError as missing:  # what a shape rule asks a configuration for
+            raise UserError(f"{_called(number, given)}: it has no {missing}") from None
+        except (TypeError, ValueError, IndexError, ArithmeticError) as error:
+            raise UserError(f"{_called(number, given)} fits no input: {error}") from None
+    graph = Graph(nodes, tensors)
+    if not graph.inputs or not graph.layers:
+        raise UserError("a graph has at least an input and a layer")
+    return graph
+
+
+def _called(number: int, given: Any) -> str:
+    """A node as an error names it."""
+    kind = given.get("type") if isinstance(given, dict) else given
+    return f"node {number}, {reprlib.repr(kind)}"
+
+
+def _identified(given: Any, before: Mapping[int, Node]) -> tuple[int, Node]:
+    """A node and its identity; it may read those that stand before it."""
+    require(isinstance(given, dict), "a node is a mapping")
+    for key in sorted(map(str, _NEEDED - given.keys())):
+        raise InvalidLayerError(f"it has no {key!r}")
+    for key in sorted(map(str, given.keys() - _NEEDED - _OPTIONAL)):
+        raise InvalidLayerError(f"no node has the key {reprlib.repr(key)}")
+    identity, kind, config, inputs = (given[k] for k in ("id", "type", "config", "inputs"))
+    require(
+        is_whole(identity, 0) and identity not in before,
+        "its id is no number, or another node has it",
+    )
+    require(isinstance(kind, str), "its type is no name")
+    require(isinstance(config, dict), "its config is no mapping")
+    require(are_whole(inputs, 0), "its inputs are no list of ids")
+    require(all(i in before for i in inputs), "it reads a node that does not stand before it")
+    if kind == INPUT:
+        require(not inputs, "an input reads nothing")
+        _check_input(config)
+    elif kind in universe():
+        universe()[kind].check(config)
+    else:
+        raise InvalidLayerError("the universe declares no such layer")
+    weights = given.get("weights")
+    named = "weights" not in given or (isinstance(weights, str) and len(weights) <= _LONGEST_NAME)
+    require(named, "its weights are no name")
+    repair = given.get("repair", False)
+    require(isinstance(repair, bool), "its repair is neither true nor false")
+    edits = _edits(given.get("edits", []))
+    return identity, Node(kind, config, tuple(inputs), _seed(given["seed"]), weights, edits, repair)
+
+
+def _check_input(config: Config) -> None:
+    for key in sorted(map(str, config.keys() - _OF_INPUTS)):
+        raise InvalidLayerError(f"an input has no {reprlib.repr(key)}")
+    shape, dtype = config["shape"], config["dtype"]
+    require(are_whole(shape, 1) and len(shape) < MAX_RANK, "its shape is no list of sizes")
+    require(prod(shape) <= LARGEST_INPUT, f"it has more than {LARGEST_INPUT:,} elements")
+    require(dtype in (*FLOATS, INTEGER), "its dtype is none that a layer takes")
+    require(is_whole(config.get("bound", 1), 1), "its bound is no number")
+
+
+def _edits(given: Any) -> tuple[WeightEdit, ...]:
+    require(isinstance(given, list), "its edits are no list")
+    edits = []
+    for edit in given:
+        pair = isinstance(edit, list) and len(edit) == 2 and isinstance(edit[0], str)
+        require(pair and edit[0] in WEIGHT_EDITS, f"{reprlib.repr(edit)} is no edit of weights")
+        edits.append(WeightEdit(edit[0], _seed(edit[1])))
+    return tuple(edits)
+
+
+def _seed(value: Any) -> int:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    require(whole and 0 <= value < 1 << _SEED_BITS, "its seed is no number from 0 on")
+    seed: int = value
+    return seed
+
 
 #: A layer's name, the number of an array there, and its variable's name.
 _KEY = re.compile(r".+/[0-9]{1,9}/[^/]+", re.DOTALL)
 
 
 def write_models(folder: Path, models: dict[str, Graph]) -> None:
-    """``models.json``: graphs by name, in order."""
+    """Write ``models.json``: graphs by name, in order."""
     listed = [{"name": name, **graph.to_json()} for name, graph in models.items()]
     write_json(folder / "models.json", listed)
 
 
 def read_models(folder: Path) -> dict[str, Graph]:
-    """What :func:`write_models` wrote.
+    """The graphs that :func:`write_models` wrote.
 
     Raises:
         UserError: the file is no list of models with a name each, or a model is none that the
@@ -60,7 +184,7 @@ def read_graph(path: Path) -> Graph:
 
 
 def write_weights(path: Path, layers: Arrays) -> None:
-    """Arrays of layers that were read; there is a file also where there are none.
+    """Write arrays of layers that were read; without any, one empty array.
 
     An array's key is its layer's name, its number there, and its variable's name.
     """
@@ -82,7 +206,7 @@ def weights_file(layers: Arrays) -> Iterator[Path]:
 
 
 def read_weights(path: Path) -> Stored:
-    """What :func:`write_weights` wrote.
+    """The arrays that :func:`write_weights` wrote.
 
     Raises:
         UserError: an array has another name than those have, or no float32 numbers.

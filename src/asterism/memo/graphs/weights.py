@@ -5,6 +5,9 @@ here, variable by variable, from the node's own seed, or taken from stored array
 was read); then the node's edits are applied. Every process that builds the graph gets the same.
 Stored arrays carry the names of their variables: a layer whose configuration was mutated may have
 other variables than the one that was read.
+
+Edits fuzz, shuffle, block, invert and switch weights, as DeepMutation and LEMON do, or make one of
+them no ordinary number.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import stream
+from asterism.core.random_streams import stream
 from asterism.memo.graphs.graph import SPECIAL, Graph, Node
 
 Array = NDArray[np.float32]
@@ -33,7 +36,7 @@ Variable = tuple[str, tuple[int, ...]]
 
 #: Mutations of a layer's arrays; each gets copies that it may change, and returns them.
 WeightEditor = Callable[[list[Array], np.random.Generator], list[Array]]
-WEIGHT_EDITS: Registry[WeightEditor] = Registry("weight edit", "asterism.memo.graphs.weight_edits")
+WEIGHT_EDITS: Registry[WeightEditor] = Registry("weight edit")
 
 
 def layer_weights(node: Node, variables: Sequence[Variable], stored: Stored) -> list[Array]:
@@ -41,7 +44,7 @@ def layer_weights(node: Node, variables: Sequence[Variable], stored: Stored) -> 
 
     Args:
         node: the layer.
-        variables: of the layer, in Keras' order (:func:`variables_of`).
+        variables: the variables of the layer, in Keras' order (:func:`variables_of`).
         stored: arrays that nodes may name.
 
     Returns:
@@ -132,3 +135,69 @@ def special_kinds_in(arrays: Iterable[Array]) -> tuple[str, ...]:
         finite = array[np.isfinite(array)]
         found |= {"largest"} if (np.abs(finite) > _LARGE).any() else set()
     return tuple(sorted(found))
+
+
+def _neurons(array: Array, rng: np.random.Generator, count: int) -> list[int]:
+    """Indices of some output channels: the last axis of a kernel or a bias."""
+    return [int(i) for i in rng.permutation(array.shape[-1])[:count]]
+
+
+@WEIGHT_EDITS.register("gaussian_fuzz")
+def gaussian_fuzz(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """GF: noise of a tenth of the weights' own spread."""
+    return [
+        a + rng.normal(0, 0.1 * float(a.std()) + 1e-6, a.shape).astype(np.float32)
+        if a.ndim > 1
+        else a
+        for a in arrays
+    ]
+
+
+@WEIGHT_EDITS.register("weight_shuffle")
+def weight_shuffle(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """WS: the weights of one neuron change places."""
+    for a in arrays:
+        if a.ndim > 1:
+            (neuron,) = _neurons(a, rng, 1)
+            values = a[..., neuron].reshape(-1)
+            a[..., neuron] = rng.permutation(values).reshape(a.shape[:-1])
+    return arrays
+
+
+@WEIGHT_EDITS.register("neuron_block")
+def neuron_block(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """NEB: one neuron has no effect."""
+    for a in arrays:
+        if a.ndim > 1:
+            a[..., _neurons(a, rng, 1)[0]] = 0
+    return arrays
+
+
+@WEIGHT_EDITS.register("neuron_inversion")
+def neuron_inversion(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """NAI: one neuron changes its sign."""
+    for a in arrays:
+        if a.ndim > 1:
+            a[..., _neurons(a, rng, 1)[0]] *= -1
+    return arrays
+
+
+@WEIGHT_EDITS.register("neuron_switch")
+def neuron_switch(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """NS: two neurons change places."""
+    for a in arrays:
+        if a.ndim > 1 and a.shape[-1] > 1:
+            one, two = _neurons(a, rng, 2)
+            a[..., [one, two]] = a[..., [two, one]]
+    return arrays
+
+
+@WEIGHT_EDITS.register(SPECIAL)
+def special(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """NaN: one weight of the layer becomes NaN, plus or minus infinity, or 1e30."""
+    number, _ = KINDS[int(rng.integers(len(KINDS)))]  # first, as `special_kinds` draws it
+    filled = [a for a in arrays if a.size]
+    if filled:
+        chosen = filled[int(rng.integers(len(filled)))]
+        chosen.reshape(-1)[int(rng.integers(chosen.size))] = number
+    return arrays

@@ -97,7 +97,7 @@ class Choice(Parameter):
         return tuple(map(str, self.values))
 
     def labels(self, value: Any) -> tuple[str, ...]:
-        """The value itself."""
+        """The value as a text."""
         return (str(value),) if str(value) in self.options else ()
 
     def accepts(self, value: Any) -> bool:
@@ -152,7 +152,7 @@ class Number(Parameter):
         return _BIN_NAMES[:count]
 
     def labels(self, value: Any) -> tuple[str, ...]:
-        """The bin."""
+        """The bin of the value."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             return ()
         if not self.low <= value <= self.high:

@@ -53,12 +53,12 @@ class Tensor:
         return prod(self.shape)
 
     def with_shape(self, *shape: int) -> Tensor:
-        """The same dtype in another shape."""
+        """A tensor of the same dtype in another shape."""
         return Tensor(tuple(shape), self.dtype)
 
 
 def require(condition: bool, reason: str) -> None:
-    """Reject a configuration.
+    """Reject a configuration unless a condition holds.
 
     Raises:
         InvalidLayerError: ``condition`` does not hold.

@@ -11,7 +11,7 @@ from collections import Counter
 from asterism.core.messages.escaping import printable
 
 
-class Names:
+class NameMap:
     """Names of ours for those of a foreign file, and the way back."""
 
     def __init__(self) -> None:

@@ -17,9 +17,8 @@ from asterism.core.files.artifacts import replacing, require_file
 from asterism.core.files.limits import read_within, require_room
 from asterism.core.files.user_files import inside
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.foreign.names import Names
-from asterism.models.foreign.onnx_names import rename_model
-from asterism.models.foreign.onnx_rules import parts_of, require_sound, width_of
+from asterism.models.foreign.names import NameMap
+from asterism.models.foreign.onnx_rules import parts_of, rename_model, require_sound, width_of
 
 if TYPE_CHECKING:
     import onnx
@@ -34,12 +33,12 @@ class OnnxFile:
 
     Attributes:
         model: ``onnx.ModelProto`` with names of ours, see
-            :func:`~asterism.models.foreign.onnx_names.rename_model`.
+            :func:`~asterism.models.foreign.onnx_rules.rename_model`.
         names: the table of names.
     """
 
     model: onnx.ModelProto
-    names: Names
+    names: NameMap
 
     @property
     def content(self) -> bytes:

@@ -22,7 +22,7 @@ from typing import Any
 
 from asterism.core.files.limits import opened_zip, parse_json, require_room
 from asterism.core.messages.errors import UserError, telling_line
-from asterism.models.foreign.names import Names
+from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.torch_program import ProgramRewriting, bytes_of
 
 _PROGRAM = "models/model.json"
@@ -61,7 +61,7 @@ class ForeignProgram:
 
     path: Path
     content: bytes
-    names: Names
+    names: NameMap
 
     def module(self, device: str = "cpu") -> Any:
         """The program as a module of PyTorch, which takes its inputs in order and gives a tuple.

@@ -15,7 +15,7 @@ from typing import Any
 
 from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
-from asterism.models.foreign.names import Names
+from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.size_expressions import ExpressionTerm, size_expression
 from asterism.models.foreign.torch_operators import (
     only_computes,
@@ -62,7 +62,7 @@ class ProgramRewriting:
     """
 
     def __init__(self, source: str) -> None:
-        self.names = Names()
+        self.names = NameMap()
         self._source = source
         self._symbols: set[str] = set()
         self._expressions: dict[str, ExpressionTerm] = {}

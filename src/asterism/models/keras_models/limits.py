@@ -1,27 +1,34 @@
-"""What a Keras file may hold: plain HDF5 of its own, and outputs and weights that fit.
+"""What a Keras file may hold, and a first reading of an HDF5 file in a process of its own.
 
-A link or a data set of an HDF5 file can refer to other files, whose content the reader then gets. A
-filter can load a library by name. Reading or copying objects follows such references, so a file is
-inspected before anything in it is read or copied.
+A file holds plain HDF5 of its own, and outputs and weights that fit. A link or a data set of an
+HDF5 file can refer to other files, whose content the reader then gets. A filter can load a library
+by name. Reading or copying objects follows such references, so a file is inspected before anything
+in it is read or copied.
+
+HDF5 is native code: there are damaged files of which it never comes to an end, or dies. What reads
+a file whole once reads it again, so a stage opens only files that a process has read before.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import mmap
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h5py
 from h5py import h5a, h5d, h5g, h5l, h5o, h5t, h5z
 
-from asterism.core.files.limits import require_room
+from asterism.core.files.limits import opened_zip, read_within, require_room
 from asterism.core.messages.errors import UserError
+from asterism.models.isolated_model import IsolatedModel, ModelCrashError, ModelHangError, Served
 
 if TYPE_CHECKING:
     import keras
+
 
 #: Of a weight and of an output: float32, which models have as they are built.
 _BYTES = 4
@@ -226,3 +233,50 @@ def _rejected(path: Path, name: str, what: str) -> UserError:
     return UserError(
         f"{path} holds {what} ({name}): only plain groups and data sets of the file's own are read"
     )
+
+
+#: What Keras calls the weights in a ``.keras`` archive.
+WEIGHTS = "model.weights.h5"
+#: Seconds that the process may take: a thousand times what large files need.
+PATIENCE_S = 60.0
+
+
+def require_readable_hdf5(path: Path) -> None:
+    """Reject a Keras file whose weights HDF5 cannot read to their end.
+
+    Args:
+        path: ``.keras``, ``.h5``, ``.hdf5``, or a ``.json`` with weights beside it.
+
+    Raises:
+        UserError: the process that read it hung, or died.
+    """
+    try:
+        with IsolatedModel(path, serve_nothing, [str(path)], patience=PATIENCE_S, forked=False):
+            return
+    except (ModelCrashError, ModelHangError) as error:
+        raise UserError(f"{path} is damaged: HDF5 cannot read it to its end ({error})") from None
+
+
+def serve_nothing(path: str) -> Served:
+    """Read a Keras file to its end, and answer nothing: for the other process."""
+    with suppress(Exception):  # the second reading meets it as well, and tells it
+        _read_whole(Path(path))
+    return {}, lambda _: []
+
+
+def _read_whole(path: Path) -> None:
+    """Everything that Keras and this package read of a file, and more."""
+    if path.suffix == ".keras":
+        with opened_zip(path, "limits.model_mb") as archive:
+            content = archive.read(WEIGHTS)
+    else:
+        weights = path.with_suffix(".h5") if path.suffix == ".json" else path
+        content = read_within(weights, "limits.model_mb")
+    with h5py.File(io.BytesIO(content)) as file:
+        require_plain(file, content, path)
+        found: list[h5py.Group | h5py.Dataset] = [file]
+        file.visititems(lambda _, part: found.append(part))
+        for part in found:
+            dict(part.attrs)
+            if isinstance(part, h5py.Dataset):
+                part[()]

@@ -29,10 +29,19 @@ from asterism.core.files.limits import (
     require_size,
 )
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.foreign.keras import holds_code, require_plain_config
-from asterism.models.keras_models.first_reading import WEIGHTS, require_end
-from asterism.models.keras_models.keras_2 import register_activations, to_keras_3
-from asterism.models.keras_models.limits import require_plain, require_small_outputs, weights_within
+from asterism.models.keras_models.configurations import (
+    holds_code,
+    register_activations,
+    require_plain_config,
+    to_keras_3,
+)
+from asterism.models.keras_models.limits import (
+    WEIGHTS,
+    require_plain,
+    require_readable_hdf5,
+    require_small_outputs,
+    weights_within,
+)
 
 if TYPE_CHECKING:
     import keras
@@ -72,7 +81,7 @@ def load_keras(path: Path) -> keras.Model:
                 ".json": _load_json,
             }
             if path.suffix in loaders:
-                require_end(path)
+                require_readable_hdf5(path)
                 model = loaders[path.suffix](path)
                 require_small_outputs(model, path)
                 return model
@@ -145,7 +154,7 @@ def read_keras_config(path: Path) -> dict[str, Any]:
     """
     require_file(path, "model file")
     with reading(str(path)):
-        require_end(path)
+        require_readable_hdf5(path)
         if path.suffix == ".keras":
             return _config_of_archive(path)
         return _config_of_h5(path)

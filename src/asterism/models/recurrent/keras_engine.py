@@ -8,8 +8,8 @@ import numpy as np
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
+from asterism.models.formats.keras import KerasRuntime
 from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
-from asterism.models.runtimes.formats.keras import KerasRuntime
 from asterism.models.signatures.keras import RECURRENT_LAYERS
 
 

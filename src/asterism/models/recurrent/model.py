@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.settings import machine
-from asterism.models.keras_models.probabilities import are_logits, softmax
+from asterism.models.images_and_scores import are_logits, softmax
 
 Floats = NDArray[np.float32]
 Inputs = NDArray[Any]

@@ -13,10 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.registry import closest
-from asterism.models.foreign.names import Names
+from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.onnx_files import read_renamed_onnx
+from asterism.models.formats.onnx import open_session
 from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
-from asterism.models.runtimes.formats.onnx import open_session
 from asterism.models.signatures.onnx import is_recurrent
 
 
@@ -127,7 +127,7 @@ def _recurrent_weights(graph: Any) -> Iterator[tuple[str, NDArray[Any]]]:
             yield constant.name, numpy_helper.to_array(constant)
 
 
-def _add_states(path: Path, graph: Any, layer: str | None, names: Names) -> str:
+def _add_states(path: Path, graph: Any, layer: str | None, names: NameMap) -> str:
     """Make the layer's states the graph's second output; the layer's name in the file."""
     recurrent = {
         names.theirs(node.name) or names.theirs(node.output[0]): node

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from asterism.models.onnx_graphs.graph_builder import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder
 from asterism.models.recurrent.keras_engine import RECURRENT, kind
 from asterism.models.recurrent.model import SequenceForm
 from asterism.models.recurrent.onnx_engine import OnnxEngine

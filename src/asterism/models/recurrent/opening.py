@@ -18,7 +18,7 @@ import numpy as np
 
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, naming
-from asterism.models.isolation.isolated_model import Arrays, IsolatedModel, Served
+from asterism.models.isolated_model import Arrays, IsolatedModel, Served
 from asterism.models.recurrent.model import (
     Engine,
     Floats,

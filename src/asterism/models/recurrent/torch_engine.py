@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from asterism.core.messages.errors import UserError
+from asterism.models.formats import ALONE, as_array
 from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
-from asterism.models.runtimes.runtime import ALONE, as_array
 
 
 class TorchEngine:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
-from asterism.models.classifiers.layout import require_score_for_each
 from asterism.models.foreign.onnx_files import read_renamed_onnx
+from asterism.models.images_and_scores import require_score_for_each
 from asterism.models.keras_models.reading import save_keras
-from asterism.models.parameters.params import RnnFile
+from asterism.models.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.model import SequenceForm
 from asterism.models.recurrent.onnx_engine import OnnxEngine

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.foreign.names import Names
+from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.onnx_files import OnnxFile, read_renamed_onnx
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states, range_of
 
@@ -166,7 +166,7 @@ def _constants(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
             yield from (attribute.t for attribute in node.attribute if attribute.name == "value")
 
 
-def _spec(value: onnx.ValueInfoProto, names: Names, path: Path) -> TensorSpec:
+def _spec(value: onnx.ValueInfoProto, names: NameMap, path: Path) -> TensorSpec:
     import onnx
 
     name = names.theirs(value.name)

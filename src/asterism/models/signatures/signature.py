@@ -228,7 +228,7 @@ _SOUND = 4000
 def kind_of_inputs(signature: Signature) -> tuple[str, str]:
     """The kind of a model's main input, and what tells it.
 
-    Kinds are those of :data:`asterism.data.given.kind.INPUT_KINDS`.
+    Kinds are those of :data:`asterism.data.kinds.INPUT_KINDS`.
     """
     if not signature.given:
         return "tensors", "it has no input but its own state"

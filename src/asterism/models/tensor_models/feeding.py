@@ -11,8 +11,8 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
-from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.runtimes.runtime import Tensors
+from asterism.models.formats import Tensors
+from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.signatures.signature import ROLES, Signature, TensorSpec, role_of
 
 #: The padding of texts of which none is filled up: no token is this.

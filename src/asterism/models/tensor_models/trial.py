@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from asterism.core.messages.errors import UserError, telling_line
-from asterism.models.isolation.isolated_model import IsolatedModel, Served
-from asterism.models.runtimes.runtime import open_runtime
+from asterism.models.formats import open_runtime
+from asterism.models.isolated_model import IsolatedModel, Served
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.console import Bar, progress
-from asterism.core.randomness.random_streams import spawn_integer
+from asterism.core.random_streams import spawn_integer
 from asterism.core.settings import machine
-from asterism.models.parameters.params import Optimizer, TrainingParams
+from asterism.models.params import Optimizer, TrainingParams
 
 if TYPE_CHECKING:
     import keras
@@ -28,7 +28,7 @@ def make_deterministic(
     Args:
         seed: the run's seed.
         path: what is about to be trained, as in
-            :func:`asterism.core.randomness.random_streams.stream`.
+            :func:`asterism.core.random_streams.stream`.
         threads: threads within an operation; the same on every machine.
 
     Raises:

@@ -10,11 +10,15 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
 from asterism.models.architectures import build_architecture
-from asterism.models.classifiers.classifier import gives_logits, trial_images
-from asterism.models.classifiers.layout import image_shape, require_score_for_each, require_vector
-from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.classifier import gives_logits, trial_images
+from asterism.models.images_and_scores import (
+    PreprocessingParams,
+    image_shape,
+    require_score_for_each,
+    require_vector,
+)
 from asterism.models.keras_models.reading import load_keras
-from asterism.models.parameters.params import ClassifierFile, ClassifierParams
+from asterism.models.params import ClassifierFile, ClassifierParams
 from asterism.models.training.fitting import compile_for, fit_model, make_deterministic
 
 if TYPE_CHECKING:

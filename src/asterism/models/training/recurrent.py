@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
-from asterism.models.parameters.params import TrainedRnn
+from asterism.models.params import TrainedRnn
 from asterism.models.recurrent import RecurrentModel
 from asterism.models.recurrent.model import WHITE
 from asterism.models.training.fitting import compile_for, fit_model, make_deterministic

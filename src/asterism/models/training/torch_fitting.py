@@ -14,9 +14,9 @@ from torch.nn import functional as f
 
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import spawn_integer
+from asterism.core.random_streams import spawn_integer
 from asterism.core.settings import machine
-from asterism.models.parameters.params import TrainingParams
+from asterism.models.params import TrainingParams
 from asterism.models.training.torch_copies import TorchCopy, as_torch_takes
 
 if TYPE_CHECKING:

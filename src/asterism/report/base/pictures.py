@@ -18,9 +18,9 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from asterism.core.drawing.svg import svg_text
 from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import reading
+from asterism.core.svg import svg_text
 
 _IMAGE = '<img class="pixels" width="{}" height="{}" alt="{}" src="data:image/png;base64,{}">'
 #: How many times as wide as high an image is shown at most.

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.escaping import counted
+from asterism.core.statistics import Share
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, percent
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import REPAIRED, REPAIRED_PROGRAM, VetParams
-from asterism.vetting.statistics import Share
 from asterism.vetting.verdict import Verdict
 
 _LEVELS = {

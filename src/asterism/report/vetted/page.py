@@ -22,9 +22,8 @@ from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import reading
 from asterism.core.messages.escaping import counted
 from asterism.report.base.document import render_body, renderer, write_document
-from asterism.report.base.parameters import flat
 from asterism.report.base.pictures import png, svg
-from asterism.report.base.section import ReportSection, percent
+from asterism.report.base.section import ReportSection, flat, percent
 from asterism.report.vetted.answer import answer
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.certificate import VettedNumbers, certify, verdict_on

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from asterism.reproduction.quantities import Estimate, estimate
+from asterism.reproduction.records import Estimate, estimate
 from asterism.reproduction.rules import RULES, ClaimVerdict, Outcome, Rule, four_digits
 
 _ONE_RUN = "one run tells no interval"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from asterism.memo.generating.operator import (
-    Context,
+from asterism.memo.generating.operators import (
+    MutationContext,
     draw_config,
     operator,
     own_layers,
@@ -13,11 +13,11 @@ from asterism.memo.generating.operator import (
 )
 from asterism.memo.generating.shape_adapters import adapt_to_shape, reshape_to_rank
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, Config
 
 
-def _reread(graph: Graph, identity: int, source: int, context: Context) -> Graph:
+def _reread(graph: Graph, identity: int, source: int, context: MutationContext) -> Graph:
     """The layer reads ``source`` instead, configured anew where it must be."""
     node = graph.nodes[identity]
     spec = universe()[node.type]
@@ -43,7 +43,7 @@ def _single_input_layers(graph: Graph) -> list[int]:
 
 
 @operator("MRank", "inputs")
-def change_input_rank(graph: Graph, context: Context) -> Graph:
+def change_input_rank(graph: Graph, context: MutationContext) -> Graph:
     """Feed a layer a tensor of another rank that it accepts, an uncovered (layer, rank) first."""
     covered = context.coverage.inputs
     candidates = [
@@ -63,7 +63,7 @@ def change_input_rank(graph: Graph, context: Context) -> Graph:
 
 
 @operator("MShape", "inputs")
-def change_input_shape(graph: Graph, context: Context) -> Graph:
+def change_input_shape(graph: Graph, context: MutationContext) -> Graph:
     """Feed a layer a tensor of the same rank in which one axis is longer or shorter."""
     identity = context.pick(_single_input_layers(graph))
     source = graph.nodes[identity].inputs[0]
@@ -75,7 +75,7 @@ def change_input_shape(graph: Graph, context: Context) -> Graph:
 
 
 @operator("MDtype", "inputs")
-def change_input_dtype(graph: Graph, context: Context) -> Graph:
+def change_input_dtype(graph: Graph, context: MutationContext) -> Graph:
     """Let the producer of a layer's input compute in another dtype.
 
     An uncovered (layer, rank, dtype) comes first.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from asterism.memo.generating.operator import (
-    Context,
+from asterism.memo.generating.operators import (
+    MutationContext,
     add_layer,
     change_parameters,
     choose_edge,
@@ -19,8 +19,8 @@ from asterism.memo.generating.operator import (
 )
 from asterism.memo.generating.shape_adapters import adapt_to_shape, reshape_to_rank
 from asterism.memo.graphs.graph import INPUT, SPECIAL, Graph, input_node
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.parameters import Number, Parameter, ShapeDependentParameter, Sizes
-from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
 _RESHAPING = (
@@ -43,12 +43,12 @@ _MERGING = (
 
 
 @operator("NLA", "memo")
-def add_new_layers(graph: Graph, context: Context) -> Graph:
+def add_new_layers(graph: Graph, context: MutationContext) -> Graph:
     """Add layers on random edges, of a type not seen yet or that forms a new pair where it can."""
     return context.repeated(lambda graph: _add_new_layer(graph, context), graph)
 
 
-def _add_new_layer(graph: Graph, context: Context) -> Graph:
+def _add_new_layer(graph: Graph, context: MutationContext) -> Graph:
     after, reader = choose_edge(graph, context)
     kind = choose_kind(graph, after, reader, list(universe()), context)
     if universe()[kind].dtypes == (INTEGER,):
@@ -56,7 +56,7 @@ def _add_new_layer(graph: Graph, context: Context) -> Graph:
     return insert(graph, after, kind, context, reader)
 
 
-def add_with_own_input(graph: Graph, kind: str, context: Context) -> Graph:
+def add_with_own_input(graph: Graph, kind: str, context: MutationContext) -> Graph:
     """The graph with a layer that reads integers, from an input of its own."""
     shape = [int(v) for v in context.rng.integers(2, 6, context.pick([1, 1, 2, 3]))]
     node = input_node(shape, INTEGER)
@@ -71,7 +71,7 @@ def add_with_own_input(graph: Graph, kind: str, context: Context) -> Graph:
 
 
 @operator("LResh", "memo")
-def insert_reshaping_layers(graph: Graph, context: Context) -> Graph:
+def insert_reshaping_layers(graph: Graph, context: MutationContext) -> Graph:
     """Insert layers that change the shape, and let what follows see another one.
 
     The output of each is only brought to the rank that its readers accept.
@@ -79,7 +79,7 @@ def insert_reshaping_layers(graph: Graph, context: Context) -> Graph:
     return context.repeated(lambda graph: _insert_reshaping_layer(graph, context), graph)
 
 
-def _insert_reshaping_layer(graph: Graph, context: Context) -> Graph:
+def _insert_reshaping_layer(graph: Graph, context: MutationContext) -> Graph:
     after = context.pick([i for i in float_nodes(graph) if graph.consumers[i]])
     reader = context.pick(graph.consumers[after])
     graph, new = add_layer(graph, context.pick(_RESHAPING), [after], context)
@@ -92,7 +92,7 @@ def _insert_reshaping_layer(graph: Graph, context: Context) -> Graph:
 
 
 @operator("LMerg", "memo")
-def merge_tensors(graph: Graph, context: Context) -> Graph:
+def merge_tensors(graph: Graph, context: MutationContext) -> Graph:
     """Join two tensors of the model by a merging layer, an uncovered pair first."""
     after, reader = choose_edge(graph, context)
     kind = choose_kind(graph, after, reader, _MERGING, context)
@@ -100,7 +100,7 @@ def merge_tensors(graph: Graph, context: Context) -> Graph:
 
 
 @operator("LConn", "memo")
-def connect_layers(graph: Graph, context: Context) -> Graph:
+def connect_layers(graph: Graph, context: MutationContext) -> Graph:
     """Let a layer read another one that came before it, to form a new pair where there is one."""
     order = {i: at for at, i in enumerate(graph.nodes)}
     candidates = [
@@ -142,14 +142,14 @@ def _sets_sizes(parameter: Parameter) -> bool:
 
 
 @operator("CShape", "memo")
-def change_sizes(graph: Graph, context: Context) -> Graph:
+def change_sizes(graph: Graph, context: MutationContext) -> Graph:
     """Draw parameters of a layer anew that set sizes (filters, units, windows, targets)."""
     kinds = parameters_by_kind(shapes=True)
     return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)
 
 
 @operator("CMode", "memo")
-def change_modes(graph: Graph, context: Context) -> Graph:
+def change_modes(graph: Graph, context: MutationContext) -> Graph:
     """Draw parameters of a layer anew that set how it computes (activation, padding, mode)."""
     kinds = parameters_by_kind(shapes=False)
     return context.repeated(lambda graph: change_parameters(graph, context, kinds), graph)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from asterism.memo.generating.operator import (
-    Context,
+from asterism.memo.generating.operators import (
+    MutationContext,
     change_parameters,
     choose_edge,
     insert,
@@ -19,7 +19,7 @@ from asterism.memo.generating.operator import (
     weight_mutation,
 )
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import require
 
 #: What LEMON adds: layers that keep the shape of their input.
@@ -38,7 +38,7 @@ _KEEPS_SHAPE = (
 
 
 @operator("ARem", "older")
-def remove_activation(graph: Graph, context: Context) -> Graph:
+def remove_activation(graph: Graph, context: MutationContext) -> Graph:
     """A layer's activation becomes linear."""
     layers = [
         i
@@ -50,7 +50,7 @@ def remove_activation(graph: Graph, context: Context) -> Graph:
 
 
 @operator("ARep", "older")
-def replace_activation(graph: Graph, context: Context) -> Graph:
+def replace_activation(graph: Graph, context: MutationContext) -> Graph:
     """A layer that has an activation gets another one."""
     eligible = {
         name: tuple(p for p in spec.parameters if p.name == "activation")
@@ -60,14 +60,14 @@ def replace_activation(graph: Graph, context: Context) -> Graph:
 
 
 @operator("LA", "older")
-def add_one_layer(graph: Graph, context: Context) -> Graph:
+def add_one_layer(graph: Graph, context: MutationContext) -> Graph:
     """Add a layer that keeps shapes on a random edge."""
     after, reader = choose_edge(graph, context)
     return insert(graph, after, context.pick(_KEEPS_SHAPE), context, reader)
 
 
 @operator("MLA", "older")
-def add_several_layers(graph: Graph, context: Context) -> Graph:
+def add_several_layers(graph: Graph, context: MutationContext) -> Graph:
     """Add two to four layers that keep shapes."""
     for _ in range(int(context.rng.integers(2, 5))):
         graph = add_one_layer(graph, context)
@@ -84,7 +84,7 @@ def _shape_keepers(graph: Graph) -> list[int]:
 
 
 @operator("LC", "older")
-def copy_layer(graph: Graph, context: Context) -> Graph:
+def copy_layer(graph: Graph, context: MutationContext) -> Graph:
     """Repeat a layer that keeps its shape: the copy reads it, with the same weights."""
     identity = context.pick(_shape_keepers(graph))
     readers = graph.consumers[identity]
@@ -93,7 +93,7 @@ def copy_layer(graph: Graph, context: Context) -> Graph:
 
 
 @operator("LR", "older")
-def remove_layer(graph: Graph, context: Context) -> Graph:
+def remove_layer(graph: Graph, context: MutationContext) -> Graph:
     """Take out a layer that keeps its shape: its readers read what it read."""
     identity = context.pick([i for i in _shape_keepers(graph) if graph.consumers[i]])
     graph = graph.redirect(identity, graph.nodes[identity].inputs[0])
@@ -101,7 +101,7 @@ def remove_layer(graph: Graph, context: Context) -> Graph:
 
 
 @operator("LS", "older")
-def switch_layers(graph: Graph, context: Context) -> Graph:
+def switch_layers(graph: Graph, context: MutationContext) -> Graph:
     """Two layers with the same shapes change places: types, configurations and weights."""
     one = context.pick(_shape_keepers(graph))
     same = [i for i in _shape_keepers(graph) if i != one and graph.tensors[i] == graph.tensors[one]]
@@ -118,7 +118,7 @@ def switch_layers(graph: Graph, context: Context) -> Graph:
 
 
 @operator("CC", "older")
-def change_configuration(graph: Graph, context: Context) -> Graph:
+def change_configuration(graph: Graph, context: MutationContext) -> Graph:
     """Audee's change of configuration: any parameter of a layer drawn anew."""
     every = {name: spec.parameters for name, spec in universe().items()}
     return change_parameters(graph, context, every)

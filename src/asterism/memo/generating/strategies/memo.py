@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from asterism.core.metropolis import MetropolisHastings, Selector, Uniform
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.operator import OPERATORS, Context
+from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import STRATEGIES, Strategy, draw_mutant
+from asterism.memo.generating.strategies import STRATEGIES, Strategy, draw_mutant
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.graph_json import graph_from_json
-from asterism.search.metropolis import MetropolisHastings, Selector, Uniform
+from asterism.memo.graphs.store import graph_from_json
 
 #: Layers that one operator of the paper adds or changes at most.
 PUBLISHED_LAYERS = 5
@@ -60,7 +60,7 @@ class Memo(Strategy):
         self._current: Choice | None = None
 
     def fitness(self, choice: Choice) -> float:
-        """What a pair served so far, spread over the times that it was selected."""
+        """The rewards of a pair, divided by how often it was selected."""
         slot, operator = choice
         scores = self._model_scores[slot] + self._operator_scores[operator]
         return scores / (self._selected[choice] + 1)
@@ -75,7 +75,7 @@ class Memo(Strategy):
         self._slot, self._applied = slot, []
         graph = self._pool[slot]
         most = PUBLISHED_LAYERS if self.params.published else 1
-        context = Context(rng, coverage, self.guided, most)
+        context = MutationContext(rng, coverage, self.guided, most)
         for step in range(self.params.mutations):
             if step:
                 _, operator = self._select(rng, slot)
@@ -113,7 +113,7 @@ class Memo(Strategy):
         return self.seeds[self._names[slot]]
 
     def learnt(self) -> dict[str, Any]:
-        """The pool, all scores, and where the chain stands."""
+        """The pool, all scores, and the state of the chain."""
         return {
             "pool": [graph.to_json() for graph in self._pool],
             "model_scores": sorted(self._model_scores.items()),

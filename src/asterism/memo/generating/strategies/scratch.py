@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.operator import Context, add_layer
+from asterism.memo.generating.operators import MutationContext, add_layer
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import STRATEGIES, Strategy, within_limits
+from asterism.memo.generating.strategies import STRATEGIES, Strategy, within_limits
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph, input_node
-from asterism.memo.universe.spec import universe
+from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 
 
 class Cradle(Strategy):
-    """CRADLE runs the published models as they are."""
+    """CRADLE, which runs the published models as they are."""
 
     @property
     def limit(self) -> int:
-        """One proposal for each seed."""
+        """The number of proposals: one for each seed."""
         return len(self.seeds)
 
     def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:
@@ -45,7 +45,7 @@ class Muffin(Strategy):
 
     def propose(self, rng: np.random.Generator, coverage: Coverage) -> Mutant | None:
         """A chain or a cell of three to ten layers."""
-        context = Context(rng, coverage, guided=False)
+        context = MutationContext(rng, coverage, guided=False)
         cells = bool(rng.random() < 0.5)
         shape = [int(v) for v in rng.integers(2, 9, context.pick([1, 2, 3, 4]))]
         graph = Graph({0: input_node(shape)})

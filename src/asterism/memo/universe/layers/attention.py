@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.universe.keras_options import kernel, vector
+from asterism.memo.universe.layers import declare
 from asterism.memo.universe.parameters import (
     Choice,
     Number,
@@ -13,7 +14,6 @@ from asterism.memo.universe.parameters import (
     is_whole,
 )
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.spec import declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 _DROPOUT = Number("dropout", 0.0, 0.0, 0.5, integer=False)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from asterism.memo.universe.keras_options import activation, kernel, kernel_initializers, vector
+from asterism.memo.universe.layers import ANY_RANK, declare
 from asterism.memo.universe.layers.elementwise import same_shape
 from asterism.memo.universe.parameters import Choice, Number, ShapeDependentParameter
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.spec import ANY_RANK, declare
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND, Config, Tensor, require
 
 

@@ -1,14 +1,14 @@
-"""Layers that keep shapes: activations, and those that act only in training."""
+"""Layers that keep shapes or merge tensors: activations, those of training alone, and merging."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from asterism.memo.universe.keras_options import activation, vector
+from asterism.memo.universe.layers import ANY_RANK, declare
 from asterism.memo.universe.layers.normalisation import axis_exists
 from asterism.memo.universe.parameters import Choice, Number
-from asterism.memo.universe.shapes import DATA_FORMAT
-from asterism.memo.universe.spec import ANY_RANK, declare
+from asterism.memo.universe.shapes import DATA_FORMAT, flag
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 _RATE = Number("rate", 0.25, 0.0, 0.9, integer=False)
@@ -77,3 +77,63 @@ declare(
     ),
 )
 declare("Softmax", ANY_RANK, axis_exists, (Choice("axis", -1, (-1, 1, 2)),))
+
+
+def _elementwise(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    first = inputs[0].shape
+    require(all(t.rank == inputs[0].rank for t in inputs), "merged inputs have one rank")
+    # Keras broadcasts an axis of size 1.
+    sizes = []
+    for axis in range(len(first)):
+        found = {t.shape[axis] for t in inputs}
+        require(len(found - {1}) <= 1, "merged inputs have one shape")
+        sizes.append(max(found))
+    return tuple(sizes)
+
+
+def _concatenated(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    rank = inputs[0].rank
+    axis = config.get("axis", -1)
+    require(-rank < axis < rank and axis != 0, "there is no such axis")
+    at = axis - 1 if axis > 0 else rank - 1 + axis
+    shapes = [list(t.shape) for t in inputs]
+    require(all(len(s) == rank - 1 for s in shapes), "concatenated inputs have one rank")
+    rest = {tuple(s[:at] + s[at + 1 :]) for s in shapes}
+    require(len(rest) == 1, "concatenated inputs agree on the other axes")
+    return (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
+
+
+def _dot(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    axes = config["axes"]
+    first, second = [list(t.shape) for t in inputs]
+    at = [axes, axes] if isinstance(axes, int) else list(axes)
+    positions = []
+    for axis, shape in zip(at, (first, second), strict=True):
+        position = axis - 1 if axis > 0 else len(shape) + axis
+        require(0 <= position < len(shape), "there is no such axis")
+        positions.append(position)
+    require(first[positions[0]] == second[positions[1]], "the contracted axes have one size")
+    del first[positions[0]], second[positions[1]]
+    return (*first, *second) or (1,)
+
+
+_MANY = (2, 4)
+for name in ("Add", "Multiply", "Average", "Maximum", "Minimum"):
+    declare(name, ANY_RANK, _elementwise, arity=_MANY)
+declare("Subtract", ANY_RANK, _elementwise, arity=(2, 2))
+declare(
+    "Concatenate",
+    ANY_RANK,
+    _concatenated,
+    (Choice("axis", -1, (-1, 1, 2, 3)),),
+    # Published models join many branches at once.
+    arity=(2, 64),
+)
+declare(
+    "Dot",
+    frozenset({2, 3}),
+    _dot,
+    (Choice("axes", -1, (-1, 1, 2)), flag("normalize", False)),
+    out_ranks=lambda rank: frozenset({2, 3} if rank == 3 else {2}),
+    arity=(2, 2),
+)

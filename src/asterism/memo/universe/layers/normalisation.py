@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.universe.keras_options import activation, vector, vector_initializers
+from asterism.memo.universe.layers import ANY_RANK, declare, universe
 from asterism.memo.universe.layers.recurrent import (
     WrappedLayer,
     inner_config,
@@ -13,7 +14,6 @@ from asterism.memo.universe.layers.recurrent import (
 )
 from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.spec import ANY_RANK, declare, universe
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 _AXIS = Choice("axis", -1, (-1, 1, 2))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asterism.memo.universe.keras_options import activation, kernel, vector
-from asterism.memo.universe.layers.convolution import convolved_sizes
+from asterism.memo.universe.layers import declare, universe
+from asterism.memo.universe.layers.windows import convolved_sizes
 from asterism.memo.universe.parameters import Choice, Number, Parameter, Sizes
 from asterism.memo.universe.shapes import DATA_FORMAT, PADDING, flag, join, per_axis
-from asterism.memo.universe.spec import declare, universe
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 _UNITS = Number("units", 4, 1, 10)
@@ -161,7 +161,7 @@ def wrap_arguments(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> 
 
 
 def unwrap_config(config: Config) -> Config:
-    """The other way round, from what a wrapper's ``get_config`` gives."""
+    """The inverse of :func:`wrap_arguments`, from a wrapper's ``get_config``."""
     inner = config["layer"]
     require("layer" not in inner["config"], "it wraps another wrapper")
     own = {name: value for name, value in config.items() if name != "backward_layer"}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from asterism.memo.universe.layers import ANY_RANK, MAX_RANK, declare
 from asterism.memo.universe.parameters import (
     Choice,
     Number,
@@ -27,7 +28,6 @@ from asterism.memo.universe.shapes import (
     per_axis,
     split,
 )
-from asterism.memo.universe.spec import ANY_RANK, MAX_RANK, declare
 from asterism.memo.universe.tensors import Config, Tensor, require
 
 

@@ -1,0 +1,294 @@
+"""Models and inputs in whatever form a caller has them.
+
+Models are files, or objects of this process: each becomes a subject of vetting. Inputs are arrays,
+tensors, data sets, loaders or files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.files.hashes import digest_of_arrays
+from asterism.core.files.limits import require_room
+from asterism.core.messages.console import get_logger, progress
+from asterism.core.messages.errors import UserError
+from asterism.data.classes import as_labels, number_classes
+from asterism.data.given import Arrays, files_of, kind_of, read_inputs
+from asterism.data.kinds import Shaping
+from asterism.models.formats import FunctionRuntime, Runtime, as_array
+from asterism.models.signatures.reading import whole_file
+from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
+
+log = get_logger(__name__)
+
+
+def is_file(model: Any) -> bool:
+    """Whether a model is named by its file."""
+    return isinstance(model, str | os.PathLike)
+
+
+def is_program(model: Any) -> bool:
+    """Whether a model is an exported program of PyTorch."""
+    export = sys.modules.get("torch.export")
+    return export is not None and isinstance(model, export.ExportedProgram)
+
+
+def is_torch_module(model: Any) -> bool:
+    """Whether a model is a module of PyTorch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def as_pair(
+    original: Any, compressed: Any, inputs: Path | Arrays, after: ExitStack
+) -> tuple[Subject, Subject]:
+    """Both models of a pair as subjects, by different names; see :func:`as_subject`."""
+    subjects = (
+        as_subject(original, "original", inputs, after),
+        as_subject(compressed, "compressed", inputs, after),
+    )
+    one, other = subjects
+    if one.name != other.name:
+        return subjects
+    if isinstance(one, ObjectSubject):
+        one = replace(one, name=f"{one.name}_original")
+    if isinstance(other, ObjectSubject):
+        other = replace(other, name=f"{other.name}_compressed")
+    return one, other
+
+
+def as_subject(model: Any, role: str, inputs: Path | Arrays, after: ExitStack) -> Subject:
+    """A model of any form as a subject.
+
+    Args:
+        model: a file; a module or an exported program of PyTorch; a model of Keras; or a function
+            of an array.
+        role: what it is called where it has no name of its own.
+        inputs: arrays, unless the model is a file.
+        after: keeps what has to be undone after the model was used.
+
+    Raises:
+        UserError: it is something else, or fails on the first input.
+    """
+    if isinstance(inputs, Arrays) and inputs.parts and not _takes_several(model):
+        raise UserError(
+            f"the {role} is no module or program of PyTorch, which alone take several inputs by "
+            "name: give a function of one array"
+        )
+    if is_file(model):
+        return FileSubject(after.enter_context(whole_file(Path(model))))
+    if not isinstance(inputs, Arrays):
+        raise UserError(f"the {role} is an object in memory, so inputs are arrays in memory too")
+    name = _name_of(model, role)
+    for open_object in (_keras, _torch_program, _torch_module, _function):
+        opened = open_object(model, name, inputs, after)
+        if opened is not None:
+            runtime, weights = opened
+            return ObjectSubject(name, runtime, *_told(weights))
+    raise UserError(
+        f"the {role} is no model but of the type {type(model).__name__}: give a file, a module or "
+        "an exported program of PyTorch, a model of Keras, or a function of an array"
+    )
+
+
+#: An open model, and the arrays of its weights.
+_Opened = tuple[Runtime, list[Any]] | None
+
+
+def _takes_several(model: Any) -> bool:
+    return is_program(model) or is_torch_module(model)
+
+
+def _keras(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
+    keras = sys.modules.get("keras")
+    if keras is None or not isinstance(model, keras.Model):
+        return None
+    from asterism.models.formats.keras import KerasRuntime
+    from asterism.models.signatures.keras import signature_of_config
+
+    if not getattr(model, "inputs", None):
+        raise UserError(f"{name} states no inputs: build it, or give a function that calls it")
+    runtime = KerasRuntime(model)
+    with suppress(
+        NotImplementedError, LookupError, TypeError, ValueError
+    ):  # a class of the caller's own
+        told = signature_of_config(model.get_config()).outputs
+        both = zip(runtime.signature.outputs, told, strict=True)
+        outputs = tuple(replace(ours, made_by=theirs.made_by) for ours, theirs in both)
+        runtime.signature = replace(runtime.signature, outputs=outputs)
+    return runtime, model.get_weights()
+
+
+def _torch_program(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
+    if not is_program(model):
+        return None
+    from asterism.models.formats.torch_export import TorchRuntime
+    from asterism.models.signatures.torch import signature_of_graph, weights_of
+    from asterism.models.torch_modules import ModuleRuntime
+
+    module = model.module()
+    if inputs.parts:
+        return ModuleRuntime(module, name, inputs.items, inputs.parts), weights_of(model.state_dict)
+    weights = weights_of(model.state_dict)
+    device = str(weights[0].device) if weights else "cpu"
+    return TorchRuntime(module, signature_of_graph(module.graph), device), weights
+
+
+def _torch_module(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
+    if not is_torch_module(model):
+        return None
+    from asterism.models.signatures.torch import state_of, weights_of
+    from asterism.models.torch_modules import ModuleRuntime, evaluating
+
+    if after.enter_context(evaluating(model)):
+        log.info("set from training to evaluation as long as it is asked", model=name)
+    runtime = ModuleRuntime(model, name, inputs.items, inputs.parts)
+    return runtime, weights_of(state_of(model))
+
+
+def _function(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
+    if not callable(model):
+        return None
+    return FunctionRuntime(model, name, inputs.items), []
+
+
+def _told(weights: list[Any]) -> tuple[int | None, str | None]:
+    """Bytes and SHA-256 of all weights; None for both where there are none."""
+    if not weights:
+        return None, None
+    size = sum(weight.nbytes for weight in weights)
+    return size, digest_of_arrays(map(as_array, weights))
+
+
+def _name_of(model: Any, role: str) -> str:
+    """What reports call an object: the name that it has, or its role."""
+    name = str(getattr(model, "__name__", type(model).__name__))
+    return name if name.isidentifier() else role
+
+
+def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
+    """Inputs as vetting takes them: a path as it is, everything else as arrays in memory.
+
+    Args:
+        inputs: an array or a tensor ``(N, ...)``; a sequence of such without the first axis; a
+            data set of PyTorch, whose items are an input or begin with one and a label; a loader
+            of batches of such; a file or a folder; or arrays of real numbers by name, for a module
+            of PyTorch that takes several in this order.
+        labels: integers or names ``(N,)``; None for those of the data set, or none. With files,
+            they are files too, and named where these are read.
+
+    Raises:
+        UserError: they are something else, or do not fit together.
+    """
+    if isinstance(inputs, Arrays):
+        return inputs
+    if isinstance(inputs, str | os.PathLike):
+        return Path(inputs)
+    if isinstance(inputs, Mapping):
+        parts = {name: as_array(part) for name, part in inputs.items()}
+        joined = as_given(_side_by_side(parts), labels)
+        assert isinstance(joined, Arrays)
+        return replace(joined, parts=tuple(part.shape[1:] for part in parts.values()))
+    items, own = _collected(inputs)
+    if items.ndim < 2 or not len(items) or items.dtype.kind not in "fiub":
+        raise UserError(
+            "inputs must be an array of numbers with at least two axes, the first of which counts "
+            f"them; this one has the shape {items.shape} and the type {items.dtype}"
+        )
+    told = own if labels is None else labels
+    if told is None:
+        return Arrays(items)
+    given = as_array(told)
+    if given.shape != (len(items),) or given.dtype.kind not in "iuU":
+        raise UserError(
+            f"labels must be integers or names, one for each of the {len(items)} inputs; they "
+            f"have the shape {given.shape} and the type {given.dtype}"
+        )
+    if given.dtype.kind == "U":
+        return Arrays(items, *number_classes(given.tolist(), "labels"))
+    return Arrays(items, as_labels(given, "labels"))
+
+
+def read_as_they_are(path: Path, kind: str | None, labels: Path | None) -> Arrays:
+    """Files as arrays, in no form of any model's.
+
+    Args:
+        path: a file or a folder.
+        kind: of the inputs; None for what the files' names say.
+        labels: a file of labels.
+
+    Raises:
+        UserError: they cannot be read, or have several sizes.
+    """
+    kind = kind or kind_of(files_of(path)) or "tensors"
+    read = read_inputs(path, kind, Shaping(), labels)
+    return Arrays(read.items, read.labels, read.classes, read.names, read.notes)
+
+
+def _side_by_side(parts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """Rows that hold the numbers of all arrays."""
+    if not parts or any(part.ndim < 1 or part.dtype.kind != "f" for part in parts.values()):
+        raise UserError("several inputs must be arrays of real numbers, one row for each item")
+    counts = {name: len(part) for name, part in parts.items()}
+    if len(set(counts.values())) > 1:
+        raise UserError(f"several inputs must have equally many items; these have {counts}")
+    return np.concatenate([part.reshape(len(part), -1) for part in parts.values()], axis=1)
+
+
+def _collected(inputs: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """All items, and labels where the data have some."""
+    if hasattr(inputs, "dataset") and hasattr(inputs, "__iter__"):  # a loader: batches
+        return _joined(inputs, np.concatenate)
+    plain = isinstance(inputs, Sequence) or hasattr(inputs, "shape")
+    if hasattr(inputs, "__getitem__") and hasattr(inputs, "__len__") and not plain:
+        return _joined((inputs[number] for number in range(len(inputs))), np.stack)
+    if isinstance(inputs, Sequence):
+        return np.stack([as_array(item) for item in inputs]), None
+    return as_array(inputs), None
+
+
+def _joined(parts: Any, join: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Inputs and labels of all parts, which are batches or single items."""
+    items, labels, taken = [], [], 0
+    for part in progress(parts, label="reading inputs"):
+        first, label = _parted(part)
+        items.append(as_array(first))
+        taken += items[-1].nbytes
+        require_room(taken, "limits.array_mb", "the inputs take memory")
+        if label is not None:
+            labels.append(as_array(label))
+    if not items:
+        raise UserError("there are no inputs")
+    return join(items), join(labels) if len(labels) == len(items) else None
+
+
+def _parted(part: Any) -> tuple[Any, Any]:
+    """The input of a batch or an item, and its label, where that follows."""
+    if not isinstance(part, tuple | list):
+        return part, None
+    if len(part) > 2:
+        raise UserError(
+            f"each item of the data has {len(part)} parts: give an input and its label, or "
+            "wrap the model in a function of one array"
+        )
+    return part[0], part[1] if len(part) == 2 else None
+
+
+def file_or_none(labels: Any) -> Path | None:
+    """A file of labels; None where labels are none, or in memory."""
+    return Path(labels) if isinstance(labels, str | os.PathLike) else None
+
+
+def in_python(text: str) -> str:
+    """A sentence that names ``--kind`` of the command line, with ``kind=`` of a function."""
+    return re.sub(r"--([a-z]+)", r"\1=", text.replace("--constant", "--constants"))

@@ -1,1 +1,0 @@
-"""The interface that every coverage criterion has."""

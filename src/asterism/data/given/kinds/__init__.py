@@ -1,1 +1,0 @@
-"""Kinds of inputs by name."""

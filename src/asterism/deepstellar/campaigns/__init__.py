@@ -1,1 +1,0 @@
-"""The parts and results of a fuzzing campaign: mutants, corpus, misclassified mutants, files."""

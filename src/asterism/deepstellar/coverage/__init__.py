@@ -1,1 +1,0 @@
-"""Coverage and similarity of sets of inputs (section 4)."""

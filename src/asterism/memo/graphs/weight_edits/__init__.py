@@ -1,1 +1,0 @@
-"""Mutations of a layer's weights."""

@@ -1,1 +1,0 @@
-"""Any supported model file as a classifier of images."""

@@ -1,0 +1,180 @@
+"""Model files by format: what an open model is, and the way from a file to it.
+
+Each module beside recognises, opens and runs the files of one format.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.files.artifacts import require_file
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import Registry
+from asterism.core.settings.regular_files import open_regular
+from asterism.models.signatures.signature import Signature, TensorSpec
+
+Tensors = dict[str, NDArray[Any]]
+
+
+class Runtime(ABC):
+    """A model with named inputs and outputs that is open and can be run.
+
+    ``run`` is called from several threads at once, so it should release Python's lock while it
+    works.
+
+    Attributes:
+        signature: what the model takes and gives.
+        fixed_batch: rows that each call must have; None where any number will do.
+        sizes: numbers of rows, beside one, into which the runtime cuts a call; empty where it cuts
+            none.
+        varies_in: the library that runs the model, where the last bits of a row differ with the
+            number of rows beside it; empty where they do not.
+        notes: what a reader of the results should know about how the model is run.
+        calls_alone: whether one call waits for another, so that threads gain nothing.
+    """
+
+    signature: Signature
+    fixed_batch: int | None = None
+    sizes: tuple[int, ...] = ()
+    varies_in: str = ""
+    notes: tuple[str, ...] = ()
+    calls_alone: bool = False
+
+    @abstractmethod
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:
+        """All outputs by name, in the signature's order, for all inputs by name."""
+
+    def reset(self) -> None:  # noqa: B027 - most models have nothing to forget
+        """Forget the state that the model keeps inside itself, in this thread."""
+
+
+class Format(ABC):
+    """How files of one format are recognised and opened."""
+
+    #: File name suffixes that claim this format, with their dots.
+    suffixes: ClassVar[tuple[str, ...]]
+    #: Whether files begin in a way that tells them from those of all other formats.
+    has_signature: ClassVar[bool] = True
+
+    @staticmethod
+    @abstractmethod
+    def recognises(head: bytes, path: Path) -> bool:
+        """Whether a file that starts with these bytes (64 of them, or all) can be one."""
+
+    @staticmethod
+    @abstractmethod
+    def open(path: Path) -> Runtime:
+        """Open a file.
+
+        Raises:
+            UserError: it is damaged, or asks for something that this format's library lacks.
+        """
+
+
+FORMATS: Registry[type[Format]] = Registry("model format", "asterism.models.formats")
+
+
+def open_runtime(path: Path) -> Runtime:
+    """Open a model file of any supported format in this process.
+
+    Raises:
+        UserError: no such file, damaged, or of another format than its name says.
+    """
+    return _format_of(path).open(path)
+
+
+def _format_of(path: Path) -> type[Format]:
+    require_file(path, "model file")
+    formats = {name: FORMATS[name] for name in FORMATS}
+    with open_regular(path) as file:
+        head = file.read(64)
+    claimed = next((f for f in formats.values() if path.suffix in f.suffixes), None)
+    if claimed is None:
+        known = ", ".join(sorted(suffix for f in formats.values() for suffix in f.suffixes))
+        raise UserError(f"{path}: no model format has the suffix {path.suffix!r} (known: {known})")
+    if claimed.recognises(head, path):
+        return claimed
+    for name, other in formats.items():
+        for suffix in other.suffixes if other.has_signature else ():
+            if other.recognises(head, path.with_suffix(suffix)) and len(head) == 64:
+                raise UserError(
+                    f"{path} is not what its name says: its content looks like {name}, so its "
+                    f"suffix should be {suffix}"
+                )
+    raise UserError(f"{path} is damaged, or is no {path.suffix} file")
+
+
+#: Held while a caller's object runs: nobody promised that two threads may be in it at once.
+ALONE = threading.Lock()
+
+#: What the only input of an object is called.
+INPUT = "inputs"
+
+
+class FunctionRuntime(Runtime):
+    """A function of an array that gives an array, several, or several by name.
+
+    How many rows it gets at a time may change the last bits of a row.
+
+    Args:
+        function: the model. The first axis of what it takes and gives counts the inputs.
+        name: what messages call it.
+        example: some inputs, ``(n, ...)``.
+
+    Raises:
+        UserError: it fails on the first input, or gives something else.
+    """
+
+    varies_in = "the function"
+    calls_alone = True
+
+    def __init__(self, function: Callable[[Any], Any], name: str, example: NDArray[Any]) -> None:
+        self._function = function
+        given = TensorSpec(INPUT, str(example.dtype), (None, *example.shape[1:]))
+        try:
+            found = self.run({INPUT: example[:1]})
+        except Exception as error:
+            raise UserError(f"{name} fails on the first input: {error}") from error
+        for output, array in found.items():
+            if array.dtype.kind not in "fiub":
+                raise UserError(f"{name} gives {output} of the type {array.dtype}, not of numbers")
+        answers = (
+            TensorSpec(output, str(array.dtype), (None, *array.shape[1:]))
+            for output, array in found.items()
+        )
+        self.signature = Signature("function", (given,), tuple(answers))
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:
+        """See :meth:`.Runtime.run`."""
+        with ALONE:
+            return named_arrays(self._function(inputs[INPUT]))
+
+
+def named_arrays(answer: Any) -> Tensors:
+    """What an object gives as arrays by name: one, several in order, or several by their keys."""
+    if isinstance(answer, Mapping):
+        there = {str(name): value for name, value in answer.items() if value is not None}
+        return {name: as_array(value) for name, value in there.items()}
+    if isinstance(answer, Sequence):
+        return {f"output_{number}": as_array(value) for number, value in enumerate(answer)}
+    return {"output": as_array(answer)}
+
+
+def as_array(value: Any) -> NDArray[Any]:
+    """An array, or a tensor of PyTorch wherever it lies; NumPy has no bfloat16, so that is float32.
+
+    Args:
+        value: anything that NumPy makes an array of.
+    """
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        value = value.dequantize() if value.is_quantized else value
+        value = value.float() if str(value.dtype) == "torch.bfloat16" else value
+    return np.asarray(value)

@@ -1,0 +1,101 @@
+"""ONNX files, run by ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.settings import machine
+from asterism.models.foreign.onnx_files import read_renamed_onnx
+from asterism.models.formats import FORMATS, Format, Runtime, Tensors
+from asterism.models.signatures.onnx import signature_of
+
+
+class OnnxFileRuntime(Runtime):
+    """An ONNX model on the device of ``machine.yaml``, with one thread a call on the CPU."""
+
+    def __init__(self, path: Path) -> None:
+        file, device = read_renamed_onnx(path), machine.device()
+        self.signature = signature_of(file, path)
+        self._session = open_session(file.content, str(path), device)
+        self.notes = () if device == "cpu" else (f"runs on {device}",)
+        first = self.signature.given[0].shape if self.signature.given else ()
+        self.fixed_batch = first[0] if first else None
+        self._inputs = {file.names.theirs(i.name): i.name for i in self._session.get_inputs()}
+        self._outputs = [spec.name for spec in self.signature.outputs]
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:
+        """See :meth:`.Runtime.run`."""
+        given = {self._inputs[name]: array for name, array in inputs.items()}
+        return dict(zip(self._outputs, self._session.run(None, given), strict=True))
+
+
+def open_session(
+    model: bytes | Path,
+    named: str,
+    device: str = "cpu",
+    *,
+    optimised: bool = True,
+    optimised_file: Path | None = None,
+) -> Any:
+    """A session of ONNX Runtime, on the CPU with one thread: several calls run side by side.
+
+    Sums come out the same on machines with any number of processors.
+
+    Args:
+        model: a serialised model, or its file.
+        named: what messages call it.
+        device: ``"cpu"``, or ``"cuda"`` with or without a number.
+        optimised: whether ONNX Runtime fuses nodes, as it does in use.
+        optimised_file: where the graph goes that ONNX Runtime runs; None for nowhere.
+
+    Raises:
+        UserError: ONNX Runtime cannot open it, or cannot use the device.
+    """
+    import onnxruntime
+
+    providers: list[Any] = ["CPUExecutionProvider"]
+    if device != "cpu":
+        if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+            raise UserError(
+                f"{machine.how_to_set('device')} is {device!r}, but this ONNX Runtime has no CUDA: "
+                "install onnxruntime-gpu in its place"
+            )
+        number = {"device_id": int(device.partition(":")[2] or 0)}
+        providers.insert(0, ("CUDAExecutionProvider", number))
+
+    onnxruntime.set_default_logger_severity(3)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # what goes wrong is raised
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if optimised_file is not None:
+        options.optimized_model_filepath = str(optimised_file)
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=providers)
+    except Exception as error:  # ONNX Runtime's own errors share no base class
+        why = telling_line(str(error))
+        raise UserError(f"ONNX Runtime cannot open {named}: {why}") from None
+
+
+@FORMATS.register("onnx")
+class Onnx(Format):
+    """ONNX: a protocol buffer, which has no signature of its own."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".onnx",)
+    has_signature: ClassVar[bool] = False
+
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:
+        """The first field of an ONNX model is its IR version, field 1, or its graph."""
+        return path.suffix == ".onnx" and head[:1] in (b"\x08", b"\x12", b"\x3a")
+
+    @staticmethod
+    def open(path: Path) -> OnnxFileRuntime:
+        """See :meth:`.Format.open`."""
+        return OnnxFileRuntime(path)

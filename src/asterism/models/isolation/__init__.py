@@ -1,1 +1,0 @@
-"""Foreign models in processes of their own."""

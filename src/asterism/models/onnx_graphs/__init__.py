@@ -1,1 +1,0 @@
-"""ONNX graphs: writing them, and the order of their nodes."""

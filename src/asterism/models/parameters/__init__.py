@@ -1,1 +1,0 @@
-"""Parameters of models and their training."""

@@ -1,1 +1,0 @@
-"""Opening any supported model file: named inputs in, named outputs out."""

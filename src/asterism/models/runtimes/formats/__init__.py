@@ -1,1 +1,0 @@
-"""Model files by format: one module each, which recognises, opens and runs them."""

@@ -1,1 +1,0 @@
-"""Search strategies that more than one method uses."""

@@ -16,7 +16,7 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
-from asterism.core.messages.extras import missing_extra
+from asterism.core.messages.errors import missing_extra
 from longest import LONGEST
 from places import SHARED
 from rewriting_once import rewrite_once

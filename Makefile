@@ -112,19 +112,21 @@ reference: $(STAMP) ## write the manual's pages of parameters, plug-ins, stages 
 	python docs/write_reference.py
 
 lock: ## resolve pyproject.toml anew into requirements.lock
+	@# The oldest Python needs all that later ones need, and a little more: a test compares.
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/pip install --quiet pip-tools
 	$(VENV)-lock/bin/pip-compile --quiet --extra all --extra dask --extra dev --strip-extras --allow-unsafe \
 	  --no-emit-index-url --no-emit-find-links --no-emit-options --output-file requirements.lock pyproject.toml
-	sed -i -E 's/^(torch==[0-9.]+)\+cpu/\1/' requirements.lock
+	@# An extra that is made of others names this checkout as well, which is no package of an index.
+	sed -i -E -e 's/^(torch==[0-9.]+)\+cpu/\1/' -e '/^asterism @ /,+1d' requirements.lock
 	rm -rf $(VENV)-lock
 
 # The throw-away environment has that DVC, and all else from the project's own but pathspec: DVC 3.60 fails with its version 1.
 try-dvc: $(STAMP) ## run the tests of what is relied upon in DVC with its VERSION (3.68), changing nothing
 	@test -n "$(VERSION)" || { echo "error: say which: make $@ VERSION=3.68"; exit 1; }
-	rm -rf $(VENV)-dvc && $(PYTHON) -m venv $(VENV)-dvc
-	$(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-	  > $(VENV)-dvc/lib/python3.11/site-packages/outer.pth
+	rm -rf $(VENV)-dvc && $(VENV)/bin/python -m venv $(VENV)-dvc
+	packages=$$(echo $(abspath $(VENV))-dvc/lib/python*/site-packages); $(VENV)/bin/python -c \
+	  'import sysconfig; print(sysconfig.get_path("purelib"))' > $$packages/outer.pth
 	$(VENV)-dvc/bin/python -m pip install --quiet "dvc==$(VERSION).*" "pathspec<1"
 	PATH="$(abspath $(VENV)-dvc)/bin:$$PATH" $(VENV)-dvc/bin/python -m pytest -m '' \
 	  tests/pipeline/test_dvc_contract.py tests/pipeline/test_repository.py tests/pipeline/test_point_and_cache.py

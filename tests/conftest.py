@@ -3,8 +3,9 @@
 import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 # DVC, when it is imported, puts others in the place of the standard streams. ART, when it is,
@@ -15,6 +16,7 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
+from asterism.core.messages.errors import missing_extra
 from longest import LONGEST
 from places import SHARED
 from rewriting_once import rewrite_once
@@ -51,6 +53,49 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first; a file's tests stay together."""
     places = {str(Path(__file__).parent / name): place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(str(item.path), len(places)))
+
+
+def skip_without_extra(error: BaseException | None) -> None:
+    """Skip what fails because a package of an extra is not installed; nothing else is skipped."""
+    while error is not None:
+        told = missing_extra(error)
+        if told and find_spec(error.name.partition(".")[0]) is None:
+            pytest.skip(told, allow_module_level=True)
+        error = error.__cause__ or error.__context__
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """A file whose imports need an extra that is not installed is skipped."""
+    collect = collector.collect
+
+    def collect_or_skip() -> Iterable[pytest.Item | pytest.Collector]:
+        try:
+            return collect()
+        except collector.CollectError as error:
+            skip_without_extra(error)
+            raise
+
+    collector.collect = collect_or_skip
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[None]:
+    """A test that needs an extra that is not installed is skipped."""
+    try:
+        return (yield)
+    except Exception as error:
+        skip_without_extra(error)
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup() -> Iterator[object]:
+    """So is one whose fixture needs it."""
+    try:
+        return (yield)
+    except Exception as error:
+        skip_without_extra(error)
+        raise
 
 
 def pytest_runtest_setup() -> None:

@@ -22,6 +22,9 @@ sys.path.append(str(ROOT / "docs"))
 from update_dag import lanes
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYTHONS = [text.rpartition(" ")[2] for text in PROJECT["classifiers"]]
+#: What PyTorch's builds for GPUs bring, in versions that they say themselves.
+OF_GPUS = re.compile(r"nvidia-|cuda-|triton$")
 LANES = ("vetting", "compressed", "importance", "stateful", "libraries", "remotes")
 
 #: Distributions whose modules have other names.
@@ -41,21 +44,54 @@ def brought_by(extra):
     return modules_of(listed).union(*others)
 
 
-def test_the_lock_takes_the_oldest_python_that_is_allowed():
+def locked():
+    """The version of each package of requirements.lock."""
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pins = [line.partition("==") for line in lines if re.match(r"[a-z0-9]\S*==", line)]
+    return {canonicalize_name(name): version for name, _, version in pins}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_takes_the_first_release_of_each_python(python):
     """Installing on a later 3.11 does not show that a package rejects an earlier one."""
-    oldest = PROJECT["requires-python"].partition(",")[0].removeprefix(">=")
     rejected = {}
-    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
-        if "==" not in line or line.lstrip().startswith("#"):
-            continue
-        name = Requirement(line.partition("#")[0]).name
+    for name in locked():
         try:
             wanted = metadata.metadata(name).get("Requires-Python", "")
         except metadata.PackageNotFoundError:
             continue  # of an extra that is not installed here
-        if not SpecifierSet(wanted).contains(f"{oldest}.0"):
+        if not SpecifierSet(wanted).contains(f"{python}.0"):
             rejected[name] = wanted
     assert rejected == {}
+
+
+def needed(name, extra, python):
+    """What a package needs on a Python, or one of its extras does."""
+    there = {"python_version": python, "python_full_version": f"{python}.0", "extra": extra}
+    try:
+        requirements = map(Requirement, metadata.requires(name) or [])
+    except metadata.PackageNotFoundError:
+        return []  # of an extra that is not installed here
+    of_all = [one for one in requirements if not OF_GPUS.match(one.name)]
+    return [one for one in of_all if not one.marker or one.marker.evaluate(there)]
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_has_all_that_is_needed_on_each_python(python):
+    """As the packages that are installed here say it, which were resolved on one of them."""
+    pins, wrong, seen = locked(), set(), set()
+    wanted = [("asterism", extra) for extra in ("", "all", "dask", "dev")]
+    while wanted:
+        if (asked := wanted.pop()) in seen:
+            continue
+        seen.add(asked)
+        for requirement in needed(*asked, python):
+            name = canonicalize_name(requirement.name)
+            pinned = name in pins and requirement.specifier.contains(pins[name])
+            if name != "asterism" and not pinned:
+                wrong.add(str(requirement))
+            wanted += [(name, extra) for extra in ("", *requirement.extras)]
+    assert wrong == set()
 
 
 def test_every_module_is_in_its_extra_and_not_in_the_plain_installation():
@@ -73,6 +109,7 @@ def test_everything_that_is_installed_for_development_is_pinned():
         listed += PROJECT["optional-dependencies"][extra]
     for name in {Requirement(text).name for text in listed} - {"asterism"}:
         assert f"\n{canonicalize_name(name)}==" in lock, name
+    assert " @ " not in lock, "a checkout is not pinned"
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "--extra all --extra dask --extra dev" in makefile
 

@@ -14,6 +14,7 @@ from workspace import ROOT, copy_tree
 from asterism.cli.commands import run
 from asterism.config import check_params
 from asterism.core.messages.errors import UserError
+from asterism.differential.comparing.libraries import find_python
 from asterism.dvc_hydra.local_settings import default_remote
 from asterism.project import (
     CODE,
@@ -149,9 +150,9 @@ def build_wheel(folder):
     return wheel
 
 
-def make_environment(folder):
+def make_environment(folder, python=sys.executable):
     """An empty virtual environment; its Python."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], **RUN)
+    subprocess.run([python, "-m", "venv", str(folder)], **RUN)
     return folder / "bin/python"
 
 
@@ -201,9 +202,14 @@ def test_an_installed_package_vets_from_an_empty_folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_smallest_installation_vets_onnx_files_and_names_the_extra_of_others(tmp_path):
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_the_smallest_installation_vets_onnx_files_and_names_the_extra_of_others(tmp_path, version):
     """What `pip install asterism` brings, in an environment that has nothing else."""
-    wheel, python = build_wheel(tmp_path), make_environment(tmp_path / "venv")
+    try:
+        interpreter = find_python(version)
+    except UserError as missing:
+        pytest.skip(str(missing))
+    wheel, python = build_wheel(tmp_path), make_environment(tmp_path / "venv", interpreter)
     command = [python, *PIP, "install", "--constraint", ROOT / "requirements.lock", wheel]
     installed = subprocess.run(
         list(map(str, command)), env=outside(), capture_output=True, text=True, check=False

@@ -122,6 +122,20 @@ def test_one_over_the_installed_packages_has_their_versions_where_it_has_none(pr
     assert alone.folder != over.folder
 
 
+def test_one_over_the_installed_packages_has_their_python(project, monkeypatch):
+    write_definition(project, text=OVER.replace("3.11", "3.99"))
+    asked = []
+
+    def run(command, _):
+        asked.append(command[0])
+        raise UserError("that is enough")
+
+    monkeypatch.setattr(making, "_run", run)
+    with pytest.raises(UserError, match="that is enough"):
+        making.make_environment(read_environment("onnxruntime@0.1"), print)
+    assert asked == [sys.executable]
+
+
 @pytest.mark.slow
 def test_one_over_the_installed_packages_finds_them_behind_its_own(project):
     """What it has itself comes first; all else is what is installed here."""

@@ -40,7 +40,7 @@ class Environment:
 
     Args:
         name: library and version: ``onnxruntime@1.20``.
-        python: version of Python, as ``3.11``.
+        python: version of Python, as ``3.11``; one that is over the installed packages has theirs.
         download_mb: what its packages take to download, measured when the file was written.
         disk_mb: what it takes on the disk, likewise.
         requirements: every package with its version, those that packages need too.

@@ -57,7 +57,7 @@ def make_environment(wanted: Environment, say: Callable[[str], None]) -> None:
         if wanted.is_made:
             say(f"{wanted.name} is made: {_megabytes(folder)} MB in {folder}")
             return
-        python = find_python(wanted.python)
+        python = sys.executable if wanted.over_installed else find_python(wanted.python)
         say(f"{wanted.name}: making it takes {wanted.cost}")
         downloads = folder.with_name(f"{folder.name}.downloads")
         downloads.mkdir(exist_ok=True)

@@ -132,7 +132,7 @@ def adequacy(path: Path, folder: Path) -> None:
     judged = JudgedKeras(model, UNIT)
     fitted = fit(judged, data.train_images, labels, importance(neurons=[2]), CRITERIA)
     save_fitted(fitted, folder)
-    compute_heatmaps(judged, RULES, data.test_images, data.test_labels, 1)
+    compute_heatmaps(judged, RULES, data.test_images, data.test_labels)
 
 
 def obtain(path: Path, folder: Path) -> None:

@@ -408,7 +408,7 @@ class TestTelling:
         monkeypatch.setattr(app, "prepare_sweep", lambda *given: asked.append(given) or made)
         monkeypatch.setattr(app, "run_sweep", lambda *given: asked.append(given) or status)
         made = (sweep, points, BASIC)
-        request = SweepRequest(overrides=["fuzz.selection=random", "seed=1,2"], name="s")
+        request = replace(sweep.request, overrides=["fuzz.selection=random", "seed=1,2"], name="s")
         assert app.sweep_command(request, dry, said.append) == status
         spelled = ["fuzz/selection=random", "seed=1,2"]  # as Hydra spells a choice
         assert asked[0][0] == sweep.project and asked[0][1].overrides == spelled

@@ -6,7 +6,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.resuming.work_units import outputs_of
 from asterism.differential.oracle.finding import read_findings
 from asterism.differential.params import TriageSettings
-from asterism.differential.triage.remembering import STAGE, remembered, triage_run
+from asterism.differential.triage.shrink_cache import STAGE, remembered, triage_run
 from asterism.differential.triage.triage import FindingsToTriage, triage_and_write
 from asterism.memo.graphs.store import read_models
 

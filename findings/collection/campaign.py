@@ -29,7 +29,7 @@ from asterism.differential.oracle.oracle import judge_all, metrics_of
 from asterism.differential.params import TriageSettings
 from asterism.differential.report.writing import UNIQUE, issue_of, read_known_issues
 from asterism.differential.shrinking.unique_finding import UniqueFinding
-from asterism.differential.triage.remembering import remembered, triage_run
+from asterism.differential.triage.shrink_cache import remembered, triage_run
 from asterism.differential.triage.triage import OUTSIDE_FOLDER, FindingsToTriage, triage_and_write
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_models, write_weights

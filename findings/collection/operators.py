@@ -24,7 +24,7 @@ from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.standard import DIFFERENCES
 from asterism.differential.params import JudgeParams
 from asterism.differential.report.numbers import simple_inputs
-from asterism.differential.subjects.onnx_file import Subject
+from asterism.differential.subjects.onnx_file import OnnxModelFile
 from asterism.differential.subjects.operators import operator_subjects
 from collection.entry import ORDINARY, CollectedFinding, place_of
 from collection.occurrences import FindingOccurrence, deciding_facts
@@ -33,7 +33,9 @@ from collection.occurrences import FindingOccurrence, deciding_facts
 _OF_NEW, _OF_OLD = ("now wrong", "no longer runs"), ("now right", "now runs")
 
 
-def operator_occurrences(comparison: Path, old: str, new: str) -> list[FindingOccurrence[Subject]]:
+def operator_occurrences(
+    comparison: Path, old: str, new: str
+) -> list[FindingOccurrence[OnnxModelFile]]:
     """What a comparison of two libraries on single operators has seen, unsupported left out.
 
     Args:
@@ -66,12 +68,12 @@ def operator_occurrences(comparison: Path, old: str, new: str) -> list[FindingOc
 
 
 def operator_occurrence(
-    subject: Subject,
+    subject: OnnxModelFile,
     run: tuple[str, str, str],
     culprit: str,
     symptom: str,
-    fine: Iterable[Subject],
-) -> FindingOccurrence[Subject]:
+    fine: Iterable[OnnxModelFile],
+) -> FindingOccurrence[OnnxModelFile]:
     """An occurrence with the attributes that decide.
 
     A model with two causes has no attribute that decides alone: one that has such an attribute
@@ -97,13 +99,13 @@ def operator_occurrence(
     return FindingOccurrence(subject, entry, place, rank, frozenset(names), kind)
 
 
-def attributes_of(subject: Subject) -> dict[str, str]:
+def attributes_of(subject: OnnxModelFile) -> dict[str, str]:
     """Attributes of a model's only node, and the shape of its constants, as text."""
     (node,) = subject.model.graph.node
     return {a.name: str(_plain(helper.get_attribute_value(a))) for a in node.attribute}
 
 
-def _kind_of(subject: Subject) -> tuple[str, list[tuple[int, ...]]]:
+def _kind_of(subject: OnnxModelFile) -> tuple[str, list[tuple[int, ...]]]:
     """The operator of a model, and the shapes of its inputs."""
     return str(subject.model.graph.node[0].op_type), [spec.shape for spec in subject.inputs]
 
@@ -125,7 +127,7 @@ class OperatorScripts:
     seed: int
 
     def __call__(
-        self, occurrence: FindingOccurrence[Subject], folder: Path
+        self, occurrence: FindingOccurrence[OnnxModelFile], folder: Path
     ) -> CollectedFinding | None:
         """The script on the simplest inputs that show it, or on those that were drawn."""
         subject, entry = occurrence.subject, occurrence.entry

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from asterism.asking.lanes import uses
-from asterism.asking.looking import (
+from asterism.asking.model_description import (
     ModelDescription,
     describe_inputs,
     describe_model,

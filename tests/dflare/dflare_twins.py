@@ -1,10 +1,10 @@
 """Dflare written a second time, straight from the paper: one seed, plain loops."""
 
 import numpy as np
-from search.metropolis_twin import select
 
 from asterism.core.random_streams import BatchedStreams, stream
 from asterism.images import build_mutators
+from core.metropolis_twin import select
 
 #: Dflare_D, by what it asks of the gain.
 READINGS = {

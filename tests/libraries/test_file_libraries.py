@@ -257,9 +257,9 @@ def test_tf2onnx_copies_graphs_only_where_an_optimisation_fails(tmp_path, monkey
     target = tmp_path / "m.onnx"
     if fails == 2:
         with pytest.raises(ValueError, match="it fails"):
-            onnx.Tf2Onnx().convert(given, target)
+            onnx_converters.Tf2Onnx().convert(given, target)
     else:
-        onnx.Tf2Onnx().convert(given, target)
+        onnx_converters.Tf2Onnx().convert(given, target)
         assert target.read_bytes() == b"file"
     assert seen == ["FALSE", None][: min(fails + 1, 2)]
     assert "TF2ONNX_CATCH_ERRORS" not in onnx_converters.os.environ

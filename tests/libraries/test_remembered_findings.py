@@ -13,7 +13,7 @@ from asterism.differential.params import TriageSettings
 from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding
-from asterism.differential.triage.remembering import ShrunkFindings, remembered, triage_run
+from asterism.differential.triage.shrink_cache import ShrunkFindings, remembered, triage_run
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.store import write_weights
 from libraries.small_results import Showing, made_finding, straight, triage_params, types
@@ -193,7 +193,7 @@ def test_other_workers_seeds_and_tolerances_find_nothing(given, tmp_path, monkey
         triage_run(weights, changed(settings, "triage", hang_seconds=9)),
         triage_run(weights, settings.model_copy(update={"seed": settings.seed + 1})),
     ]
-    named = "asterism.differential.triage.remembering.installed_versions"
+    named = "asterism.differential.triage.shrink_cache.installed_versions"
     monkeypatch.setattr(named, lambda: {"jax": "0"})
     runs.append(triage_run(*given))
     monkeypatch.undo()

@@ -17,7 +17,7 @@ from strange_programs import entries
 from strange_programs import write as write_entries
 from torch import nn
 
-from asterism.asking.looking import describe_model, look_at
+from asterism.asking.model_description import describe_model, look_at
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_operators import only_computes
 from asterism.models.formats import open_runtime

@@ -88,7 +88,8 @@ def test_what_another_point_has_computed_is_taken_from_the_cache(sweep, finished
 
 
 def test_a_point_keeps_the_files_that_the_sweep_wants(sweep, finished):
-    wanting = replace(sweep, name="w", kept=("metrics/*.json", "nothing/*.csv"))
+    request = replace(sweep.request, kept=("metrics/*.json", "nothing/*.csv"))
+    wanting = replace(sweep, name="w", request=request)
     stale = wanting.point_folder(0) / KEPT / "metrics/old.json"
     stale.parent.mkdir(parents=True)
     stale.touch()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.asking.looking import describe_model, look_at, model_facts
+from asterism.asking.model_description import describe_model, look_at, model_facts
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.compression.methods import compress

@@ -20,7 +20,7 @@ from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import FAULTS
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.reference.runs import ReferenceRuns
-from asterism.differential.subjects.onnx_file import InputSpec, Subject, subject_of
+from asterism.differential.subjects.onnx_file import InputSpec, OnnxModelFile, subject_of
 from asterism.differential.subjects.operators import OnnxOperator
 from libraries.small_results import JUDGE, made_finding, made_result
 from tried_operators import tried_operators
@@ -120,7 +120,7 @@ def test_drawn_values_have_the_inputs_types():
         InputSpec("i", (90,), "int32", 3),
         InputSpec("w", (400,), "float64"),
     )
-    truths, numbers, wide = Subject("m", chain("Neg"), specs).draw(1, "wide")
+    truths, numbers, wide = OnnxModelFile("m", chain("Neg"), specs).draw(1, "wide")
     assert truths.dtype == bool and 0 < truths.sum() < 50
     assert numbers.dtype == np.int32 and set(numbers.tolist()) == {0, 1, 2}
     assert wide.dtype == np.float64 and wide.min() < -9 and wide.max() > 9
@@ -128,7 +128,7 @@ def test_drawn_values_have_the_inputs_types():
 
 
 def test_a_vector_holds_one_special_number():
-    (drawn,) = Subject("m", chain("Neg"), (InputSpec("x", (9,), "float32"),)).draw(1, "nan")
+    (drawn,) = OnnxModelFile("m", chain("Neg"), (InputSpec("x", (9,), "float32"),)).draw(1, "nan")
     assert np.isnan(drawn).sum() == 1
 
 
@@ -367,7 +367,9 @@ def test_the_odd_one_is_the_culprit_where_there_is_no_reference():
 
 def test_a_reference_alone_with_its_own_library_says_nothing(monkeypatch):
     """PyTorch's float64 may have the fault of its float32; the libraries beside it agree."""
-    monkeypatch.setattr(Subject, "references", ReferenceRuns("onnx_reference", kin="onnxruntime"))
+    monkeypatch.setattr(
+        OnnxModelFile, "references", ReferenceRuns("onnx_reference", kin="onnxruntime")
+    )
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 5, OV16: 5}) == ["unresolved"] * 4
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 7}) == ["right", DIFFER, DIFFER]
     assert kinds({FILE: 1, ORT: 1, OV: 5, TORCH: 1}) == ["right", DIFFER, "right"]

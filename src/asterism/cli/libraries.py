@@ -34,7 +34,7 @@ def findings(
     from asterism.differential.oracle.finding import signature
     from asterism.differential.oracle.oracle import judge_all
     from asterism.differential.params import TriageSettings
-    from asterism.differential.triage.remembering import remembered, triage_run
+    from asterism.differential.triage.shrink_cache import remembered, triage_run
     from asterism.differential.triage.triage import FindingsToTriage, triage_and_write
     from asterism.memo.graphs.store import read_models
 

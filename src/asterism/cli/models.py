@@ -48,17 +48,24 @@ def check(
     params.yaml and the cache before DVC's own commands read what others wrote.
     """
     if models or inputs:
-        from asterism.asking import looking
+        from asterism.asking.model_description import (
+            Unreadable,
+            describe_inputs,
+            describe_model,
+            input_facts,
+            look_at_all,
+            model_facts,
+        )
 
-        looked = looking.look_at_all(models or [])
+        looked = look_at_all(models or [])
         if as_json:
-            given = None if inputs is None else looking.input_facts(inputs)
-            say_json({"models": [looking.model_facts(one) for one in looked], "inputs": given})
+            given = None if inputs is None else input_facts(inputs)
+            say_json({"models": [model_facts(one) for one in looked], "inputs": given})
         else:
             for one in looked:
-                say(*looking.describe_model(one), error=isinstance(one, looking.Unreadable))
+                say(*describe_model(one), error=isinstance(one, Unreadable))
             if inputs is not None:
-                say(looking.describe_inputs(inputs))
+                say(describe_inputs(inputs))
         sys.exit(1 if any(one.fault for one in looked) else 0)
     if as_json:
         raise UserError("--json describes models and inputs: name at least one")

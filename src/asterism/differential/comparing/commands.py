@@ -45,7 +45,7 @@ from asterism.differential.oracle.finding import FAULTS, STATUSES, UNRESOLVED
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import reduce_models
 from asterism.differential.subjects import Arrays, ModelFile
-from asterism.differential.subjects.onnx_file import Subject, subject_of
+from asterism.differential.subjects.onnx_file import OnnxModelFile, subject_of
 from asterism.differential.subjects.operators import operator_subjects
 from asterism.differential.subjects.reading import (
     NotCompared,
@@ -263,7 +263,7 @@ def _backends(pairs: Sequence[UpgradePair]) -> list[str]:
 
 def generated_models(
     count: int, size: int, params: UpgradeParams, pool: WorkerPool, rejected: NotCompared
-) -> Iterator[Subject]:
+) -> Iterator[OnnxModelFile]:
     """Generated models as files; those that the converter makes none of are noted."""
     import onnx
 

@@ -49,7 +49,7 @@ _DEFINED_FOR_NAN = frozenset(
 
 
 @dataclass(frozen=True)
-class Subject(ModelFile):
+class OnnxModelFile(ModelFile):
     """An ONNX model.
 
     Args:
@@ -141,7 +141,7 @@ class Subject(ModelFile):
         known = {name: kind for name, kind in kinds.items() if kind}
         return {n: np.dtype(onnx.helper.tensor_dtype_to_np_dtype(k)) for n, k in known.items()}
 
-    def fixed(self, inputs: Arrays) -> Subject:
+    def fixed(self, inputs: Arrays) -> OnnxModelFile:
         """See :class:`ModelFile`."""
         model = _copy(self.model)
         del model.graph.value_info[:]
@@ -154,7 +154,7 @@ class Subject(ModelFile):
         )
         return replace(self, model=model, inputs=specs)
 
-    def exposing(self) -> tuple[Subject, list[str]]:
+    def exposing(self) -> tuple[OnnxModelFile, list[str]]:
         """See :class:`ModelFile`."""
         names = [name for node in self.nodes for name in node.makes]
         model = _copy(self.model)
@@ -164,7 +164,7 @@ class Subject(ModelFile):
 
     def part(
         self, chosen: Sequence[int], value: Callable[[str], NDArray[Any] | None]
-    ) -> tuple[Subject, Arrays] | None:
+    ) -> tuple[OnnxModelFile, Arrays] | None:
         """See :class:`ModelFile`."""
         graph, every = self.model.graph, self.nodes
         nodes = [every[i] for i in chosen]
@@ -195,7 +195,7 @@ def subject_of(
     size: int,
     shapes: Mapping[str, Sequence[int]],
     names: NameMap | None = None,
-) -> Subject:
+) -> OnnxModelFile:
     """A model with sizes for its inputs.
 
     Args:
@@ -222,11 +222,11 @@ def subject_of(
     for value in model.graph.output:
         if value.type.HasField("sequence_type") or value.type.HasField("optional_type"):
             raise UserError(f"{name}: the output {names.theirs(value.name)!r} is no tensor")
-    return Subject(name, model, specs_of(name, model, values, size, shapes, names), names)
+    return OnnxModelFile(name, model, specs_of(name, model, values, size, shapes, names), names)
 
 
 @SUBJECTS.register(".onnx")
-def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> Subject:
+def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> OnnxModelFile:
     """A user's model file, see :func:`subject_of`.
 
     Raises:

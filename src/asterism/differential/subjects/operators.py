@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from asterism.core.random_streams import stream
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.differential.subjects.onnx_file import Subject, subject_of
+from asterism.differential.subjects.onnx_file import OnnxModelFile, subject_of
 
 if TYPE_CHECKING:
     import onnx
@@ -92,7 +92,7 @@ class OnnxOperator:
         return shape_inference.infer_shapes(model)  # outputs have types
 
 
-def operator_subjects() -> Iterator[Subject]:
+def operator_subjects() -> Iterator[OnnxModelFile]:
     """Every operator in every combination of its options, each model once."""
     seen: dict[str, bytes] = {}
     for operator in read_operators():

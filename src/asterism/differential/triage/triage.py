@@ -22,7 +22,7 @@ from asterism.differential.shrinking.reproduction import Reproduction, ablate, f
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.differential.triage.groups import group_findings, unique_outside
-from asterism.differential.triage.remembering import ShrunkFindings
+from asterism.differential.triage.shrink_cache import ShrunkFindings
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import layer_name
 from asterism.memo.graphs.store import read_weights

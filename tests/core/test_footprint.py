@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 HOLDS = """
-import sys, time
+import sys
 held = b"x" * 150_000_000
 print("held", flush=True)
-time.sleep(4)
+sys.stdin.read()
 """
 
 
@@ -20,10 +20,10 @@ from asterism.core.settings.machine import peak_memory_mb
 before = Footprint().peak_mb()
 footprint = Footprint()
 shell = ["sh", "-c", '"$0" -c "$1"; true', sys.executable, {HOLDS!r}]  # which has it as a child
-process = subprocess.Popen(shell, stdout=subprocess.PIPE)
+process = subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 process.stdout.readline()
-time.sleep(2)
-process.communicate(timeout=120)
+time.sleep(2)  # its thread looks every second
+process.communicate(b"", timeout=120)
 assert footprint.peak_mb() >= before + 130, "it is gone, and was seen"
 assert Footprint().peak_mb() < footprint.peak_mb() - 100
 assert footprint.peak_mb() >= peak_memory_mb()

@@ -1,5 +1,6 @@
 """Processes that end with the one that started them."""
 
+import itertools
 import os
 import signal
 import subprocess
@@ -95,20 +96,29 @@ time.sleep(1000)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread keeps watch")
-@pytest.mark.parametrize("held", HELD)
-@pytest.mark.parametrize("kind", ["own", "any"])
-def test_a_child_that_holds_the_lock_ends_with_its_parent_and_not_before(tmp_path, kind, held):
-    marked = Marked()
-    environment = marked.environment | {"PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-c", STARTS, kind, held]
-    parent = subprocess.Popen(command, cwd=tmp_path, env=environment)
-    wait_until((tmp_path / "began").exists)
-    time.sleep(1)
-    below = [p for p in marked.running() if p.pid != parent.pid]
-    assert len(below) == 1, "it outlives the thread that asked for it"
-    parent.kill()
-    parent.wait()
-    assert marked.left() == []
+def test_a_child_that_holds_the_lock_ends_with_its_parent_and_not_before(tmp_path):
+    started = []
+    for place, (kind, held) in enumerate(itertools.product(["own", "any"], HELD)):
+        marked, folder = Marked(), tmp_path / str(place)
+        folder.mkdir()
+        environment = marked.environment | {"PYTHONPATH": str(ROOT / "src")}
+        command = [sys.executable, "-c", STARTS, kind, held]
+        parent = subprocess.Popen(command, cwd=folder, env=environment)
+        started.append((parent, marked, folder / "began"))
+    try:
+        for _, _, began in started:
+            wait_until(began.exists)
+        time.sleep(1)
+        for parent, marked, _ in started:
+            below = [p for p in marked.running() if p.pid != parent.pid]
+            assert len(below) == 1, f"{parent.args}: it outlives the thread that asked for it"
+            parent.kill()
+            parent.wait()
+            assert marked.left() == [], parent.args
+    finally:
+        for parent, marked, _ in started:
+            parent.kill()
+            marked.left(seconds=0)
 
 
 def test_what_a_command_leaves_running_is_killed_with_its_group(tmp_path):

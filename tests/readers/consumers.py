@@ -176,8 +176,9 @@ def convert_apart(path: Path, folder: Path) -> None:
 signature_apart, check_apart, run_apart = map(_of_a_path, (read_signature, check, run_isolated))
 #: Consumers that work in processes of their own.
 APART = (signature_apart, check_apart, run_apart, convert_apart)
+signature, read_whole = map(_of_a_path, (served_signature, _read_whole))
 #: Consumers that read no more of a Keras file than its configuration, or read it to its end only.
-OF_CONFIGURATION = (signature, read_whole) = tuple(map(_of_a_path, (served_signature, _read_whole)))
+OF_CONFIGURATION = (signature, signature_apart, check_apart, read_whole)
 OF_ALL = (signature, _of_a_path(run_on_zeros), signature_apart, check_apart, localise)
 OF_IMAGES = (_of_a_path(run_classifier), run_apart, convert_apart)
 OF_KERAS = (

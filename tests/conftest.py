@@ -3,7 +3,8 @@
 import gc
 import os
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -55,47 +56,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(str(item.path), len(places)))
 
 
-def skip_without_extra(error: BaseException | None) -> None:
-    """Skip what fails because a package of an extra is not installed; nothing else is skipped."""
-    while error is not None:
-        told = missing_extra(error)
-        if told and find_spec(error.name.partition(".")[0]) is None:
-            pytest.skip(told, allow_module_level=True)
-        error = error.__cause__ or error.__context__
+@contextmanager
+def skipped_without_extra() -> Iterator[None]:
+    """What fails because a package of an extra is not installed is skipped; nothing else is."""
+    try:
+        yield
+    except Exception as failure:
+        error: BaseException | None = failure
+        while error is not None:
+            told = missing_extra(error)
+            if told and find_spec(error.name.partition(".")[0]) is None:
+                pytest.skip(told, allow_module_level=True)
+            error = error.__cause__ or error.__context__
+        raise
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
     """A file whose imports need an extra that is not installed is skipped."""
-    collect = collector.collect
-
-    def collect_or_skip() -> Iterable[pytest.Item | pytest.Collector]:
-        try:
-            return collect()
-        except collector.CollectError as error:
-            skip_without_extra(error)
-            raise
-
-    collector.collect = collect_or_skip
+    collector.collect = skipped_without_extra()(collector.collect)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call() -> Iterator[None]:
     """A test that needs an extra that is not installed is skipped."""
-    try:
+    with skipped_without_extra():
         return (yield)
-    except Exception as error:
-        skip_without_extra(error)
-        raise
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup() -> Iterator[object]:
     """So is one whose fixture needs it."""
-    try:
+    with skipped_without_extra():
         return (yield)
-    except Exception as error:
-        skip_without_extra(error)
-        raise
 
 
 def pytest_runtest_setup() -> None:

@@ -6,6 +6,8 @@ import numpy as np
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.core.resuming.work_units import run_of
 from asterism.data import DataParams, load
 from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.keras_models.reading import save_keras
@@ -24,8 +26,18 @@ class Params(ParameterSection):
 
 def run(params: Params) -> None:
     """Train, measure on the test set, save."""
+    state = run_of("train_classifier", params.model_dump(mode="json"), [Path(params.data.path)])
+    with state.in_use():
+        train(params, Checkpoint(state.checkpoint("training")))
+    state.remove()
+
+
+def train(params: Params, checkpoint: Checkpoint) -> None:
+    """Write all outputs; a training that takes long resumes from the checkpoint."""
     data = load(params.data)
-    model, history = obtain_classifier(params.classifier, params.preprocessing, data, params.seed)
+    model, history = obtain_classifier(
+        params.classifier, params.preprocessing, data, params.seed, checkpoint
+    )
     predicted = model.predict(params.preprocessing.apply(data.test_images), verbose=0).argmax(
         axis=1
     )

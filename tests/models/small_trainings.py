@@ -29,5 +29,5 @@ def recurrent(cell="lstm", units=(6, 5), trained_by="keras", **training):
 def classifier(training=(), **changes):
     facts = {"source": "train", "path": "conf/no_file", "weights": "conf/no_file"}
     facts |= {"architecture": "lenet4", "trained_by": "keras", "augment": False}
-    facts |= {"learning_rate_drops": [], "learning_rate_decay": 0.0}
+    facts |= {"learning_rate_drops": [], "learning_rate_decay": 0.0, "precision": "float32"}
     return ClassifierParams(**facts | changes, training=TRAINING | dict(training))

@@ -12,6 +12,7 @@ from asterism.config import compose
 from asterism.core.files.artifacts import read_json, read_table
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
+from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.running.stage import load_script
 from asterism.models.architectures import build_architecture
 from asterism.models.keras_models.reading import load_keras
@@ -21,7 +22,13 @@ from asterism.models.training.fitting import compile_for
 from asterism.models.training.image_classifier import learning_rate_schedule, train_classifier
 from asterism.models.training.recurrent import build_rnn, rows_as_steps, train_rnn
 from asterism.models.training.torch_copies import TorchCopy, as_torch_takes
-from asterism.models.training.torch_fitting import deterministic, fit_by_torch
+from asterism.models.training.torch_fitting import (
+    TorchOptions,
+    _shifted_and_mirrored,
+    deterministic,
+    fit_by_torch,
+    train_by_torch,
+)
 from places import ROOT
 
 FIX_THREADS = training._fix_threads  # read before a fixture of all tests replaces it
@@ -175,6 +182,69 @@ def test_a_classifier_learns_and_has_the_same_weights_again():
     assert torch.get_num_threads() and not torch.are_deterministic_algorithms_enabled()
 
 
+class Eager(Checkpoint):
+    """Saves whenever it could."""
+
+    def is_due(self):
+        return True
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "nesterov_sgd"])
+def test_a_killed_training_resumes_with_the_same_weights(optimizer, state_root):
+    params = TrainingParams(**TRAINING | {"optimizer": optimizer, "epochs": 3})
+    data = digits(64, 5)
+    inputs, labels = UNIT.apply(data.train_images), data.train_labels
+
+    def train(**options):
+        keras.utils.set_random_seed(2)
+        model = build_architecture("lenet4", data.image_shape, data.classes, key="x")
+        history = train_by_torch(model, inputs, labels, params, 1, TorchOptions(**options))
+        return model.get_weights(), history
+
+    def kill(epoch, taken):
+        if taken == 5:  # in the third epoch of two steps each
+            raise KeyboardInterrupt
+        return 0.01
+
+    place = state_root / "units" / "training"
+    with pytest.raises(KeyboardInterrupt):
+        train(rate=kill, augment=True, checkpoint=Eager(place))
+    rates = []
+    resumed, history = train(
+        rate=lambda epoch, taken: rates.append(taken) or 0.01,
+        augment=True,
+        checkpoint=Eager(place),
+    )
+    whole, expected = train(rate=lambda epoch, taken: 0.01, augment=True)
+    assert rates == [4, 5]
+    assert history == expected
+    for one, two in zip(resumed, whole, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_images_are_shifted_and_mirrored():
+    """Of 200 images with one bright pixel in the middle, which is seen at all of its places."""
+    images = torch.zeros(200, 3, 16, 16)
+    images[:, :, 8, 8] = 1
+    seen = _shifted_and_mirrored(images)
+    assert seen.shape == images.shape
+    assert (seen.sum((1, 2, 3)) == 3).all()
+    _, _, rows, columns = torch.nonzero(seen, as_tuple=True)
+    assert set(rows.tolist()) == set(range(6, 11))
+    assert set(columns.tolist()) == set(range(5, 11))  # a mirrored one begins at 7
+
+
+def test_bfloat16_learns_nearly_the_same():
+    chosen = classifier({"optimizer": "sgd", "epochs": 1}, trained_by="torch")
+    half = chosen.model_copy(update={"precision": "bfloat16"})
+    (one, first), (two, second) = (
+        train_classifier(params, UNIT, digits(64, 5), 0) for params in (chosen, half)
+    )
+    assert first != second
+    for whole, rounded in zip(one.get_weights(), two.get_weights(), strict=True):
+        np.testing.assert_allclose(rounded, whole, atol=1e-3)
+
+
 def test_a_recurrent_network_learns():
     model, accuracy = train_rnn(recurrent("lstm", [24], "torch"), digits(), 0)
     assert accuracy[1] > accuracy[0]
@@ -197,8 +267,8 @@ def test_the_learning_rate_falls_as_in_keras():
 
 
 def test_what_pytorch_has_not_is_said():
-    with pytest.raises(ValidationError, match="trained_by: keras"):
-        classifier(trained_by="torch", augment=True)
+    with pytest.raises(ValidationError, match="trained_by: torch"):
+        classifier(trained_by="keras", precision="bfloat16")
     with pytest.raises(UserError, match="no optimiser 'ftrl'"):
         chosen = classifier({"optimizer": "ftrl"}, trained_by="torch")
         train_classifier(chosen, UNIT, digits(), 0)

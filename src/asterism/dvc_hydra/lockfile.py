@@ -13,9 +13,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError, reading
@@ -158,6 +155,10 @@ def parse_as_dvc(text: str, source: str) -> dict[str, Any]:
         text: YAML.
         source: where it is from, for messages.
     """
+    # Loaded here, since every stage loads this module, and few stages read YAML as DVC does.
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
     try:
         return dict(YAML(typ="safe").load(text) or {})
     except (YAMLError, RecursionError, TypeError, ValueError) as error:
@@ -166,6 +167,8 @@ def parse_as_dvc(text: str, source: str) -> dict[str, Any]:
 
 def dump_as_dvc(document: dict[str, Any]) -> str:
     """The text that DVC writes of a document, as into ``dvc.lock``."""
+    from ruamel.yaml import YAML
+
     yaml, stream = YAML(), io.StringIO()
     yaml.default_flow_style = False
     yaml.dump(document, stream)

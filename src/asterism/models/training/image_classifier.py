@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
+from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.data import Dataset
 from asterism.models.architectures import build_architecture
 from asterism.models.classifier import gives_logits, trial_images
@@ -32,18 +33,20 @@ def obtain_classifier(
     preprocessing: PreprocessingParams,
     data: Dataset,
     seed: int,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[keras.Model, dict[str, list[float]]]:
     """The user's own classifier, or one trained here; with loss and accuracy by epoch.
 
-    It gives probabilities: a file that ends in logits gets a softmax, and the log says so.
-    The history of a classifier that was not trained here is empty.
+    A training by PyTorch resumes from the checkpoint. The classifier gives probabilities: a file
+    that ends in logits gets a softmax, and the log says so. The history of a classifier that was
+    not trained here is empty.
 
     Raises:
         UserError: the user's file is no Keras model of a classifier, takes other images than the
             data are, gives NaN for all of them, or has fewer outputs than the data have classes.
     """
     if isinstance(params, ClassifierParams):
-        return train_classifier(params, preprocessing, data, seed)
+        return train_classifier(params, preprocessing, data, seed, checkpoint)
     path, weights = Path(params.path), Path(params.weights)
     if path.suffix == ".json" and weights != path.with_suffix(".h5"):
         raise UserError(
@@ -80,7 +83,11 @@ def _require_that_it_suits(model: keras.Model, data: Dataset, path: Path) -> Non
 
 
 def train_classifier(
-    params: ClassifierParams, preprocessing: PreprocessingParams, data: Dataset, seed: int
+    params: ClassifierParams,
+    preprocessing: PreprocessingParams,
+    data: Dataset,
+    seed: int,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[keras.Model, dict[str, list[float]]]:
     """A trained classifier of preprocessed images, and its loss and accuracy by epoch."""
     make_deterministic(seed, "train_classifier")
@@ -89,10 +96,11 @@ def train_classifier(
     )
     inputs, labels = preprocessing.apply(data.train_images), data.train_labels
     if params.trained_by == "torch":
-        from asterism.models.training.torch_fitting import train_by_torch
+        from asterism.models.training.torch_fitting import TorchOptions, train_by_torch
 
-        rate = partial(_learning_rate, params)
-        return model, train_by_torch(model, inputs, labels, params.training, seed, rate)
+        rate, bfloat16 = partial(_learning_rate, params), params.precision == "bfloat16"
+        options = TorchOptions(rate, params.augment, bfloat16, checkpoint)
+        return model, train_by_torch(model, inputs, labels, params.training, seed, options)
     trained = _augmented(model) if params.augment else model
     compile_for(trained, params.training)
     schedule = learning_rate_schedule(params, trained)

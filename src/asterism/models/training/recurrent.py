@@ -70,7 +70,7 @@ def train_rnn(params: TrainedRnn, data: Dataset, seed: int) -> tuple[keras.Model
     if params.trained_by == "torch":
         from asterism.models.training.torch_fitting import train_by_torch
 
-        history = train_by_torch(model, inputs, labels, params.training, seed, threads=1)
+        history = train_by_torch(model, inputs, labels, params.training, seed)
     else:
         compile_for(model, params.training)
         history = fit_model(model, inputs, labels, params.training)

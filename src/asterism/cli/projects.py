@@ -23,27 +23,26 @@ def doctor(
 
     The command changes nothing. The exit status is 1 if something prevents a run.
     """
-    from asterism.doctor import as_json as facts_of
-    from asterism.doctor import as_text, hardware, project, software
+    from asterism.doctor import checks_as_json, format_checks, hardware, project, software
 
     checks = [
-        software.python(),
-        software.requirements(),
-        software.pinned(),
-        *software.under_test(),
-        *software.programs(),
-        hardware.cores(),
-        hardware.memory(),
-        *hardware.disks(),
-        hardware.own_programs(),
-        hardware.graphics(),
-        *project.project(Path.cwd()),
+        software.check_python(),
+        software.check_requirements(),
+        software.check_pinned_versions(),
+        *software.check_libraries_under_test(),
+        *software.check_external_programs(),
+        hardware.check_cores(),
+        hardware.check_memory(),
+        *hardware.check_disks(),
+        hardware.check_programs_root(),
+        hardware.check_graphics_cards(),
+        *project.check_project(Path.cwd()),
     ]
-    facts = facts_of(checks)
+    facts = checks_as_json(checks)
     if as_json:
         say_json(facts)
     else:
-        say(*as_text(checks))
+        say(*format_checks(checks))
     sys.exit(1 if facts["error"] else 0)
 
 

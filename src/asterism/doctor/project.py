@@ -23,22 +23,22 @@ from asterism.sweep.workspace import BACK, PARAMETERS, changed_files, git
 _MINUTE = 60.0
 
 
-def project(root: Path) -> list[Check]:
+def check_project(root: Path) -> list[Check]:
     """Every check of a project; a single warning where there is none."""
     if not (root / "dvc.yaml").exists():
         advice = "run this in a project's root; `asterism new FOLDER` makes a project"
         return [Check("project", "warning", f"there is none in {root}", advice)]
     return [
-        code(root),
-        parameters(root),
-        tree(root),
-        remote(root),
-        *locks(root),
-        *saved_runs(),
+        check_installed_code(root),
+        check_parameters(root),
+        check_work_tree(root),
+        check_remote(root),
+        *check_locks(root),
+        *check_saved_runs(),
     ]
 
 
-def code(root: Path) -> Check:
+def check_installed_code(root: Path) -> Check:
     """Whether the stages run the installed version."""
     try:
         check_code(root)
@@ -47,7 +47,7 @@ def code(root: Path) -> Check:
     return Check("code", "ok", "the stages run the version that is installed")
 
 
-def parameters(root: Path) -> Check:
+def check_parameters(root: Path) -> Check:
     """Whether every stage can read its parameters."""
     try:
         check_params(root)
@@ -56,7 +56,7 @@ def parameters(root: Path) -> Check:
     return Check("params.yaml", "ok", "valid")
 
 
-def tree(root: Path) -> Check:
+def check_work_tree(root: Path) -> Check:
     """Whether git knows the project, and what has changed since the last commit."""
     try:
         revision = git(root, "rev-parse", "--short", "HEAD")
@@ -74,7 +74,7 @@ def tree(root: Path) -> Check:
     return Check("tree", "warning", found, advice)
 
 
-def remote(root: Path) -> Check:
+def check_remote(root: Path) -> Check:
     """Whether results can be shared."""
     try:
         found = default_remote(root)
@@ -91,7 +91,7 @@ def remote(root: Path) -> Check:
     return Check("remote", "ok", f"{name}: {address}")
 
 
-def locks(root: Path) -> list[Check]:
+def check_locks(root: Path) -> list[Check]:
     """Locks of DVC, git and this project, and workspaces that killed commands left."""
     try:
         require_usable(root)
@@ -165,7 +165,7 @@ def _left_workspaces(root: Path) -> list[Check]:
     return [Check("workspaces", "warning", found, advice)]
 
 
-def saved_runs() -> list[Check]:
+def check_saved_runs() -> list[Check]:
     """Saved work of long stages, and what of it is in use, unfinished or damaged."""
     try:
         found = saved_state.saved_runs()

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from asterism import __version__, config, project
 from asterism import budget as budgets
 from asterism.asking import question
-from asterism.asking.question import SettledQuestion
+from asterism.asking.question import ResolvedQuestion
 from asterism.asking.request import VetRequest
 from asterism.cli import commands
 from asterism.cli.program import GROUPS
@@ -168,7 +168,7 @@ def vetted(root, note, monkeypatch):
     """
     (root / "conf/vet").mkdir(parents=True)
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(question, "settle", SettledQuestion(["vet=tensors"], ["kind tensors: guessed"]))
+    note(question, "resolve_question", ResolvedQuestion(["vet=tensors"], ["kind tensors: guessed"]))
     note(sweep_app, "sweep_command", 0)
     note(webbrowser, "open")
     folder = root / "sweeps/vet-small/points/0000/vet"
@@ -278,10 +278,10 @@ def test_a_project_is_made_where_there_is_none_once_the_question_can_be_asked(
     assert "big.onnx" in str(ended.exception)
     assert note.calls == [] and list(here.iterdir()) == []
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(question, "settle", SettledQuestion(["vet=nothing"], []))
+    note(question, "resolve_question", ResolvedQuestion(["vet=nothing"], []))
     assert "'nothing'" in str(run(*FILES).exception)
-    assert [name for name, *_ in note.calls] == ["settle"]
-    note(question, "settle", SettledQuestion(["vet=tensors"], []))
+    assert [name for name, *_ in note.calls] == ["resolve_question"]
+    note(question, "resolve_question", ResolvedQuestion(["vet=tensors"], []))
     ended = run(*FILES)
     assert ended.output == "made a project\n"
     assert note.calls[-1] == ("new_project", here)

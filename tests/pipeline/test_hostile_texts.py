@@ -91,7 +91,7 @@ def fails(error):
                 (trial, "require_runs", puts(None)),
                 (
                     lanes,
-                    "settle_judging",
+                    "resolve_judging",
                     puts(
                         Made(
                             said=[HOSTILE], overrides=[], lane=Made(stage="x", section="x", kept=())

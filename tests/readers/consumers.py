@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.asking.model_description import describe_model, look_at, model_facts
+from asterism.asking.model_description import describe_model, examine_model, model_as_json
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.compression.methods import compress
@@ -68,8 +68,8 @@ def run_in_keras(path: Path) -> None:
 
 def check(path: Path) -> None:
     """``asterism check``."""
-    looked = look_at(path)
-    describe_model(looked), model_facts(looked)
+    looked = examine_model(path)
+    describe_model(looked), model_as_json(looked)
 
 
 def localise(path: Path, folder: Path) -> None:

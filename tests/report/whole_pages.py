@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
@@ -98,7 +98,7 @@ def write_vetted(folder):
         inputs=folder / "inputs.npz",
         overrides=VETTED,
     )
-    run_stages(folder, settle(request, ROOT / "conf").overrides)
+    run_stages(folder, resolve_question(request, ROOT / "conf").overrides)
     return folder / "report/vet/index.html"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from small_vetting import digit_params
 
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.files.hashes import digest_of
@@ -157,7 +157,7 @@ def question(digits, earlier=None, minutes=0.5, **changes):
         }
         | changes
     )
-    return settle(request, ROOT / "conf").params
+    return resolve_question(request, ROOT / "conf").params
 
 
 def certified(params, file, digits):

@@ -3,7 +3,7 @@
 import pytest
 from small_vetting import vet_params
 
-from asterism.asking.budget import Cost, within
+from asterism.asking.budget import Cost, fit_counts_to_budget
 
 GIVEN, SMALL = 400, 1000
 
@@ -11,7 +11,9 @@ GIVEN, SMALL = 400, 1000
 def asked(minutes=5.0, seconds=0.001, size=SMALL, answer=10, settled=(), resumes=True):
     params = vet_params("images")
     cost = Cost(seconds, size, answer, changing=seconds)
-    return within(minutes, params, GIVEN, cost, lambda name: name not in settled, resumes)
+    return fit_counts_to_budget(
+        minutes, params, GIVEN, cost, lambda name: name not in settled, resumes
+    )
 
 
 def test_what_is_cheap_is_asked_in_full():

@@ -12,7 +12,7 @@ from scipy.io import wavfile
 from small_vetting import by_runtime, digit_params, vet_params, with_files
 
 from asking.made_models import echo, rows_of
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.data.given import GivenInputs
@@ -252,7 +252,7 @@ def test_maps_in_two_layouts_are_compared_with_their_channels_moved(tmp_path, pe
     files = dict(
         zip(names, (tmp_path / n for n in ("f.onnx", "g.onnx", "inputs.npz")), strict=True)
     )
-    params = settle(VetRequest(**files, comparison="label_map"), ROOT / "conf").params
+    params = resolve_question(VetRequest(**files, comparison="label_map"), ROOT / "conf").params
     with open_vetted(params, 0) as vetted:
         assert set(vetted.compressed.form.moved) == {"y"} and not vetted.deviates.any()
         assert any("channels moved" in note for note in vetted.notes["g.onnx"])

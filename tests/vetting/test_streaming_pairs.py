@@ -7,7 +7,7 @@ import onnx
 import pytest
 from small_vetting import run_stages, with_files
 
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.vetting.onnx_pairs import opened_as_onnx
 from asterism.vetting.opening import open_vetted
@@ -48,7 +48,7 @@ def settled(folder, compressed="damaged.onnx"):
         options={"threshold": None, "share": 0.1},
         overrides=SMALL,
     )
-    return settle(asked, ROOT / "conf")
+    return resolve_question(asked, ROOT / "conf")
 
 
 def test_runs_are_judged_as_the_vetting_judges_items(tmp_path):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.api.given import as_given, as_pair, file_or_none, in_python, is_file, read_as_they_are
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.files.records import record_from
@@ -240,7 +240,7 @@ def vet(
 def _vetted(request: VetRequest, seed: int) -> Vetting:
     """Settle a request, and do what the stages of vetting do, beside models that stay open."""
     conf = packaged_conf()
-    settled = settle(request, conf)
+    settled = resolve_question(request, conf)
     params, given = settled.params, request.given
     assert params is not None
     workspace = tempfile.TemporaryDirectory(prefix="asterism-vetting-")

@@ -71,7 +71,7 @@ class Cost:
         return max(_LEAST_IN_MEMORY, _ROOM // of_one)
 
 
-def within(
+def fit_counts_to_budget(
     minutes: float,
     params: VetParams,
     inputs: int,
@@ -150,7 +150,7 @@ def _candidates(counts: dict[str, int]) -> float:
     return counts["repair.evaluations"] * counts["repair.inputs"] * _ALL_TENSORS
 
 
-def earlier_run(request: VetRequest, params: VetParams) -> VetParams | None:
+def read_earlier_parameters(request: VetRequest, params: VetParams) -> VetParams | None:
     """The parameters of an earlier run of the same question; its counts may differ.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.asking.lanes import LaneUse, uses
+from asterism.asking.lanes import LaneSupport, find_lane_support
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import counted
 from asterism.data.given import ARRAYS, class_folders, files_of, files_of_kind, kind_of
@@ -24,7 +24,7 @@ _FORMATS = {
 
 
 @dataclass(frozen=True)
-class Unreadable:
+class UnreadableFile:
     """A file that is no model, or cannot be read.
 
     Attributes:
@@ -53,12 +53,12 @@ class ModelDescription:
     fault: str = ""
 
     @property
-    def uses(self) -> list[LaneUse]:
+    def uses(self) -> list[LaneSupport]:
         """For each lane, whether it can use the model."""
-        return uses(self.path, self.signature, self.packed, self.fault)
+        return find_lane_support(self.path, self.signature, self.packed, self.fault)
 
 
-def look_at(path: Path) -> ModelDescription:
+def examine_model(path: Path) -> ModelDescription:
     """Read a model file, and open it as vetting does.
 
     Raises:
@@ -77,9 +77,9 @@ def look_at(path: Path) -> ModelDescription:
         return ModelDescription(path, signature, packed=file != path, fault=fault)
 
 
-def describe_model(looked: ModelDescription | Unreadable) -> list[str]:
+def describe_model(looked: ModelDescription | UnreadableFile) -> list[str]:
     """Lines of what ``asterism check`` says of a model file."""
-    if isinstance(looked, Unreadable):
+    if isinstance(looked, UnreadableFile):
         return [f"error: {looked.fault}"]
     path, signature = looked.path, looked.signature
     kind, told = kind_of_inputs(signature)
@@ -116,20 +116,20 @@ def describe_inputs(path: Path) -> str:
     return f"{path}: {counted(len(files), 'file')}{classes}, kind {kind}"
 
 
-def look_at_all(paths: Sequence[Path]) -> list[ModelDescription | Unreadable]:
+def examine_models(paths: Sequence[Path]) -> list[ModelDescription | UnreadableFile]:
     """Look at each of several files, whatever is wrong with others."""
-    found: list[ModelDescription | Unreadable] = []
+    found: list[ModelDescription | UnreadableFile] = []
     for path in paths:
         try:
-            found.append(look_at(path))
+            found.append(examine_model(path))
         except UserError as error:
-            found.append(Unreadable(path, str(error)))
+            found.append(UnreadableFile(path, str(error)))
     return found
 
 
-def model_facts(looked: ModelDescription | Unreadable) -> dict[str, Any]:
+def model_as_json(looked: ModelDescription | UnreadableFile) -> dict[str, Any]:
     """What :func:`describe_model` says, as a JSON value."""
-    if isinstance(looked, Unreadable):
+    if isinstance(looked, UnreadableFile):
         return {"file": str(looked.path), "fault": looked.fault}
     signature = looked.signature
     kind, told = kind_of_inputs(signature)
@@ -154,7 +154,7 @@ def _tensor_facts(spec: TensorSpec) -> dict[str, Any]:
     return {"name": spec.name, "dtype": spec.dtype, "shape": list(spec.shape)}
 
 
-def input_facts(path: Path) -> dict[str, Any]:
+def inputs_as_json(path: Path) -> dict[str, Any]:
     """What :func:`describe_inputs` says, as a JSON value.
 
     Raises:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from asterism.asking import detections
-from asterism.asking.maps import MAPS, blank_of, places_of
+from asterism.asking.maps import MAPS, find_blank_symbol, find_image_axes
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
 from asterism.asking.rules import choose_comparison
 from asterism.core.messages.errors import UserError
@@ -53,7 +53,9 @@ def choose_comparisons(
     )
 
 
-def kinds_of(outputs: Sequence[Output], scene: OutputContext, wanted: str | None) -> dict[str, str]:
+def choose_comparison_kinds(
+    outputs: Sequence[Output], scene: OutputContext, wanted: str | None
+) -> dict[str, str]:
     """The comparison of each output, by name; outputs without a clear one are left out.
 
     Args:
@@ -72,7 +74,7 @@ def _parts(
     """Outputs that are compared together, then each of the others; without those that fail so."""
     taken: list[str] = []
     with suppress(*tolerated):
-        if (found := detections.several_outputs(outputs, scene)) is not None:
+        if (found := detections.recognise_split_detections(outputs, scene)) is not None:
             taken = found[0]
             yield found
     for output in outputs:
@@ -82,7 +84,7 @@ def _parts(
 
 
 def _one(output: Output, scene: OutputContext) -> ComparisonChoice:
-    return detections.one_output(output, scene) or choose_comparison(output, scene)
+    return detections.recognise_detections(output, scene) or choose_comparison(output, scene)
 
 
 def _asked_for(
@@ -91,7 +93,7 @@ def _asked_for(
     """The outputs that a comparison fits best, with the options that the values tell."""
     if wanted == "boxes" and len(outputs) > 1:
         try:
-            found = detections.several_outputs(outputs, scene)
+            found = detections.recognise_split_detections(outputs, scene)
         except UserError:
             found = None
         if found is not None:
@@ -105,7 +107,7 @@ def _asked_for(
             return [output.name], choice
     if COMPARISONS[wanted].several and wanted != "boxes":
         real = [o for o in outputs if not o.integer] or list(outputs)
-        maps = all(places_of(o, scene) is not None for o in real)
+        maps = all(find_image_axes(o, scene) is not None for o in real)
         options = MAPS if wanted == "regression" and maps else {}
         return [o.name for o in real], ComparisonChoice(wanted, "", options)
     reason: UserError | None = None
@@ -148,7 +150,7 @@ def _options_of(wanted: str, output: Output, scene: OutputContext) -> dict[str, 
     if wanted == "frame_scores":
         return {"threshold": None if logits or output.sums_to_one() else 0.5}
     if wanted == "sequence" and len(output.axes) == 2:
-        blank = blank_of(output)
+        blank = find_blank_symbol(output)
         scores = "probabilities" if output.sums_to_one() else "logits"
         return {"decoding": "ctc", "blank": 0 if blank is None else blank, "scores": scores}
     if wanted == "boxes" and len(output.axes) == 2:
@@ -161,7 +163,7 @@ def _options_of(wanted: str, output: Output, scene: OutputContext) -> dict[str, 
 
 def _map_options(output: Output, scene: OutputContext) -> dict[str, Any]:
     """The axis of classes, or the threshold of a mask; what is left of a map's axes tells."""
-    places = places_of(output, scene)
+    places = find_image_axes(output, scene)
     rest = [axis for axis in output.axes if places is None or axis not in places]
     if output.integer or not rest or (places is None and len(rest) < 3):
         whole = bool((output.values == output.values.round()).all())

@@ -135,7 +135,7 @@ def describe_signature(signature: Signature) -> str:
     return f"takes {takes}; gives {gives}"
 
 
-def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str]:
+def resolve_kind(request: VetRequest, signature: Signature) -> tuple[str, str]:
     """The kind of inputs, and how it was found out."""
     if request.kind is not None:
         if request.kind not in INPUT_KINDS:
@@ -163,7 +163,7 @@ def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str
     return by_model, told
 
 
-def padding_of(items: NDArray[Any], usual: int) -> int | None:
+def find_padding_token(items: NDArray[Any], usual: int) -> int | None:
     """The padding token: the one that most often occurs more than once at the end of a text.
 
     Where none does, that is the usual one, unless it stands between other tokens: then it is a
@@ -178,15 +178,15 @@ def padding_of(items: NDArray[Any], usual: int) -> int | None:
     return None if (before & behind[:, ::-1] & ~others).any() else usual
 
 
-def told_padding(items: NDArray[Any]) -> tuple[int, str]:
+def resolve_padding(items: NDArray[Any]) -> tuple[int, str]:
     """The padding that models get, and a sentence about it."""
-    pad = padding_of(items, 0)
+    pad = find_padding_token(items, 0)
     if pad is None:
         return NO_PADDING, "no text is padded: the token 0 occurs between others"
     return pad, f"texts are padded with the token {pad}"
 
 
-def special_tokens(items: NDArray[Any], padding: int) -> list[int]:
+def find_special_tokens(items: NDArray[Any], padding: int) -> list[int]:
     """Tokens with which every text begins or ends, such as the marks of a sentence's ends."""
     if len(items) < _FEWEST:
         return []
@@ -197,7 +197,7 @@ def special_tokens(items: NDArray[Any], padding: int) -> list[int]:
     return sorted(same - {padding})
 
 
-def told_inputs(texts: Sequence[str]) -> Told:
+def parse_further_inputs(texts: Sequence[str]) -> Told:
     """The further inputs that ``NAME=NUMBER`` and ``NAME=ROLE`` describe, by name.
 
     Raises:
@@ -218,7 +218,7 @@ def _told(text: str) -> tuple[str, float | str]:
         ) from None
 
 
-def following_roles(original: Signature, compressed: Signature, told: Told) -> dict[str, str]:
+def infer_roles(original: Signature, compressed: Signature, told: Told) -> dict[str, str]:
     """Roles of the compressed model's inputs with unclear names, taken from the original's.
 
     Only where nothing is guessed: the main input differs from all others in form, and so does an

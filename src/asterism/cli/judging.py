@@ -57,7 +57,7 @@ def judge_tests(
     command runs a DVC experiment in a workspace of its own, so that the cache answers the same
     question the next time.
     """
-    from asterism.asking.lanes import JudgeRequest, settle_judging
+    from asterism.asking.lanes import JudgeRequest, resolve_judging
     from asterism.models.tensor_models.trial import require_runs
     from asterism.project import conf_of, place_of_project
     from asterism.sweep.app import sweep_command
@@ -75,11 +75,11 @@ def judge_tests(
         asked = JudgeRequest(
             model=file, data=data, preprocessing=preprocessing, overrides=override or ()
         )
-        settled = settle_judging(asked, conf)
+        settled = resolve_judging(asked, conf)
         enter_project(tell, settled.overrides)
         if (stays := keep_whole(file)) != file:
             asked = replace(asked, model=stays)
-            settled = settle_judging(asked, Path("conf"))
+            settled = resolve_judging(asked, Path("conf"))
     for line in settled.said:
         tell(line)
     called = name or fitting_name(f"judge-tests-{asked.model.stem}")

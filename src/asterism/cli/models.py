@@ -49,21 +49,21 @@ def check(
     """
     if models or inputs:
         from asterism.asking.model_description import (
-            Unreadable,
+            UnreadableFile,
             describe_inputs,
             describe_model,
-            input_facts,
-            look_at_all,
-            model_facts,
+            examine_models,
+            inputs_as_json,
+            model_as_json,
         )
 
-        looked = look_at_all(models or [])
+        looked = examine_models(models or [])
         if as_json:
-            given = None if inputs is None else input_facts(inputs)
-            say_json({"models": [model_facts(one) for one in looked], "inputs": given})
+            given = None if inputs is None else inputs_as_json(inputs)
+            say_json({"models": [model_as_json(one) for one in looked], "inputs": given})
         else:
             for one in looked:
-                say(*describe_model(one), error=isinstance(one, Unreadable))
+                say(*describe_model(one), error=isinstance(one, UnreadableFile))
             if inputs is not None:
                 say(describe_inputs(inputs))
         sys.exit(1 if any(one.fault for one in looked) else 0)
@@ -166,7 +166,7 @@ def vet(
         }  # fmt: skip
         word = _repeat(check, {k: path for k, path in files.items() if path is not None}, as_json)
         sys.exit(EXIT_CODES[word] if exit_code else 0)
-    from asterism.asking.question import settle
+    from asterism.asking.question import resolve_question
     from asterism.asking.request import VetRequest
     from asterism.core.files.records import record_as_json
     from asterism.project import conf_of, place_of_project
@@ -207,7 +207,7 @@ def vet(
             overrides=override or (),
             earlier=place / folder / CERTIFICATE,
         )
-        settled = settle(request, conf_of(place))
+        settled = resolve_question(request, conf_of(place))
         overrides, said = settled.overrides, settled.said
         enter_project(tell, overrides)
         for model in models:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.resuming.work_units import outputs_of
+from asterism.core.resuming.work_units import stage_outputs
 from asterism.differential.oracle.finding import read_findings
 from asterism.differential.params import TriageSettings
 from asterism.differential.triage.shrink_cache import STAGE, remembered, triage_run
@@ -29,4 +29,4 @@ def run(params: Params) -> None:
         metrics = triage_and_write(given, params, ARTIFACTS, memory)
         write_json(Path("metrics/triage_findings.json"), metrics)
         if not metrics["not_minimal"] and not metrics["groups_left_by_budget"]:
-            state.finish(STAGE, outputs_of(STAGE))  # no larger budget would go on from it
+            state.finish(STAGE, stage_outputs(STAGE))  # no larger budget would go on from it

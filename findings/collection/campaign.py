@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
-from asterism.core.files.folders import own_folder
+from asterism.core.files.folders import make_private_folder
 from asterism.core.files.locks import hold_lock_now
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.work_units import ALONE
@@ -49,7 +49,7 @@ def folder_of_pieces(given: Path | None) -> Path:
     Raises:
         UserError: others can write to it.
     """
-    return own_folder(given or machine.programs_root() / "campaign")
+    return make_private_folder(given or machine.programs_root() / "campaign")
 
 
 def run_pieces(

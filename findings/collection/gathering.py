@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.files.folders import own_temporary_folder
+from asterism.core.files.folders import private_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
@@ -66,7 +66,7 @@ def gather(
     signatures = {s for k in known for s in (k.entry.signature, *k.entry.also)}
     noted = set(filter(names_place, signatures))
     folder = folder_of_pieces(pieces)
-    with own_temporary_folder() as scratch:
+    with private_temporary_folder() as scratch:
         candidates: list[Candidate | None] = []
         for given in comparisons:
             found, models = _of_operators(given, settings, scratch, noted)

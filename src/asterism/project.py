@@ -11,7 +11,7 @@ from pathlib import Path
 
 from asterism import __version__
 from asterism.core.files.artifacts import read_json, replacing
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.files.interrupts import postpone_interrupts
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
@@ -214,7 +214,7 @@ def _files() -> Path:
 def _code() -> dict[str, str]:
     """Which code is installed."""
     digests = (
-        f"{path.relative_to(_PACKAGE)} {digest_of(path)}"
+        f"{path.relative_to(_PACKAGE)} {hash_path(path)}"
         for path in sorted(_PACKAGE.rglob("*.py"))
         if _PACKAGE / "project_files" not in path.parents
     )

@@ -13,7 +13,7 @@ from asterism.core.parameters.params import read_params
 from asterism.core.resuming import checkpoints
 from asterism.core.resuming.work_units import SharedWorkUnits, WorkUnits
 from asterism.core.running.stage import load_script
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine import execution
 from asterism.differential.engine.execution import LiveLine, execute, parts_of
@@ -35,7 +35,7 @@ GRAPHS = [chained((size,), layer("Dense", units=2)) for size in (2, 3, 4)]
 @pytest.fixture(scope="module")
 def worker_pool():
     environment = worker_environment(small_library.__name__)
-    with WorkerPool(BACKENDS, Limits(60.0, 2000), environment=environment) as made:
+    with WorkerPool(BACKENDS, WorkerLimits(60.0, 2000), environment=environment) as made:
         made.start()
         yield made
 

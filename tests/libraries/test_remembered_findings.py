@@ -7,7 +7,7 @@ import pytest
 
 from asterism.core.parameters.params import validate
 from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
-from asterism.core.resuming.state import Run
+from asterism.core.resuming.state import RunState
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.params import TriageSettings
 from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
@@ -47,7 +47,7 @@ class Workers(Showing):
 
 @pytest.fixture
 def path(state_root):
-    return Run("triage_findings", "0" * 32).checkpoint("findings")
+    return RunState("triage_findings", "0" * 32).checkpoint("findings")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from asterism.core.files.artifacts import read_json, read_table, write_json
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.differential.engine.record import Record
 from asterism.memo.graphs.store import graph_from_json, write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET
@@ -105,7 +105,7 @@ def triage(folder, state, *overrides):
     stage = ROOT / "stages", "triage_findings"
     done = python(*stage, folder=folder, ASTERISM_STATE_ROOT=str(state))
     assert done.returncode == 0, done.stderr
-    return digest_of(folder / ARTIFACTS), read_json(folder / METRICS), done.stderr
+    return hash_path(folder / ARTIFACTS), read_json(folder / METRICS), done.stderr
 
 
 def shrunk(state):

@@ -13,7 +13,7 @@ import pytest
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.workers.starting import KilledError, LaunchError
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
@@ -30,7 +30,7 @@ from memo.small_graphs import layer
 from thinning import every
 
 ENVIRONMENT = worker_environment(small_library.__name__)
-LIMITS = Limits(60.0, 2000)
+LIMITS = WorkerLimits(60.0, 2000)
 
 
 @pytest.fixture
@@ -119,10 +119,10 @@ RUN = """
 import sys
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from memo.small_graphs import branching
 
-with WorkerPool(sys.argv[1:], Limits(1000.0, 2000)) as worker_pool:
+with WorkerPool(sys.argv[1:], WorkerLimits(1000.0, 2000)) as worker_pool:
     worker_pool.run(Task(0, branching(), {}))
 """
 

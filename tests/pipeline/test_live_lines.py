@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from small_pipeline import Project, asterism
 
-from asterism.core.messages.console import Progress, progress, read_share, report_progress_to
+from asterism.core.messages.console import Progress, progress, read_progress, report_progress_to
 from asterism.sweep.live_lines import (
     LiveLines,
     clock_text,
@@ -26,7 +26,7 @@ def test_bars_leave_how_far_they_are(tmp_path):
         bar.update(1)
         bar.update(1)
         bar.refresh()
-    share = read_share(tmp_path / "share")
+    share = read_progress(tmp_path / "share")
     assert (share.label, share.done, share.total) == ("training", 2, 4)
     assert share.seconds >= 0
     assert [path.name for path in tmp_path.iterdir()] == ["share"], "no half file is left"
@@ -36,8 +36,8 @@ def test_bars_leave_how_far_they_are(tmp_path):
 @pytest.mark.parametrize("text", ["", "[1", "{}", "[1, 2]", "null"])
 def test_a_damaged_report_is_none(tmp_path, text):
     (tmp_path / "share").write_text(text)
-    assert read_share(tmp_path / "share") is None
-    assert read_share(tmp_path / "none") is None
+    assert read_progress(tmp_path / "share") is None
+    assert read_progress(tmp_path / "none") is None
 
 
 def test_a_line_has_share_time_left_and_log():

@@ -267,11 +267,11 @@ def test_free_sizes_prove_nothing_against_a_model(tmp_path):
 
 def test_a_link_with_a_models_name_to_a_numbered_file_is_a_model(tmp_path):
     """Caches of downloads keep files so."""
-    from asterism.core.files.user_files import whole_path
+    from asterism.core.files.user_files import absolute_path
 
     blob = linear(tmp_path / "blob.onnx", WEIGHTS).rename(tmp_path / "0123abcd")
     link = tmp_path / "model.onnx"
     link.symlink_to(blob)
     assert run("check", link).exit_code == 0
-    assert whole_path(link) == link
-    assert whole_path(tmp_path / "x" / "..") == tmp_path
+    assert absolute_path(link) == link
+    assert absolute_path(tmp_path / "x" / "..") == tmp_path

@@ -12,7 +12,7 @@ from small_vetting import digit_params
 from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays, write_json
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.files.records import record_as_json
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.models.tensor_models.answers import OutputForm
@@ -170,7 +170,7 @@ def certified(params, file, digits):
         "agreement": record_as_json(agreement),
         "flips": [],
     }
-    files = {name: digest_of(digits / path) for name, path in FILES.items()}
+    files = {name: hash_path(digits / path) for name, path in FILES.items()}
     certificate = certify(params, 0, VettedNumbers(measured, {}, {"reason": "none"}), files)
     write_json(file, record_as_json(certificate))
     return file

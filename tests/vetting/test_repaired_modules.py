@@ -13,7 +13,7 @@ from torch.nn import functional as f
 from torch_programs import FEW, exported, saved, train
 
 from asterism.api.vetting import vet
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.models.formats import open_runtime
 from asterism.models.formats.torch_export import open_program, save_program
 from asterism.models.torch_modules import ModuleRuntime
@@ -239,7 +239,7 @@ def test_weights_with_few_scales_get_one_for_each_channel_before_any_is_left_in_
     page = found.page(tmp_path / "page")
     assert "PerChannelMinMaxObserver" in page.read_text()
     repaired = page.with_name("repaired.pt2")
-    assert digest_of(repaired) == found.repair["sha256"]
+    assert hash_path(repaired) == found.repair["sha256"]
     assert repaired.stat().st_size < files[1].stat().st_size * 1.1
     module = torch.export.load(repaired).module()
     with torch.no_grad():

@@ -11,7 +11,7 @@ from small_vetting import Rule, by_runtime, digit_params, vetted_rules, with_fil
 from asterism.core.files.artifacts import read_table
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
-from asterism.core.statistics import share_of
+from asterism.core.statistics import compute_share
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile
@@ -220,7 +220,11 @@ def point(floats, finer, gone, share, size=10, error=0.0, inputs=10**6, bits=8):
 
 def judged_repair(gone=(9, 9), before=9, after=0):
     """How a repair did on a hundred inputs; nothing was changed, and nothing searched."""
-    shares = share_of(*gone, 0.95), share_of(before, 100, 0.95), share_of(after, 100, 0.95)
+    shares = (
+        compute_share(*gone, 0.95),
+        compute_share(before, 100, 0.95),
+        compute_share(after, 100, 0.95),
+    )
     return JudgedRepair(*shares[:2], Agreement(shares[2], 0, 0, (), *[{}] * 5, ()), (), {}, ())
 
 
@@ -358,16 +362,18 @@ def test_a_perfect_repair_leaves_nothing(digits):
     again = found["new_search"]["paper"]
     held_out = before + again["before"]["count"]
     assert before > 3 and again["before"]["count"] > 0
-    assert found["gone_held_out"] == record_as_json(share_of(held_out, held_out, 0.9))
-    assert found["differ_before"] == record_as_json(share_of(before, 100, 0.9))
-    assert found["agreement"]["differ"] == record_as_json(share_of(0, 100, 0.9))
-    assert found["agreement"]["accuracy"] == [record_as_json(share_of(correct, 100, 0.9))] * 2
+    assert found["gone_held_out"] == record_as_json(compute_share(held_out, held_out, 0.9))
+    assert found["differ_before"] == record_as_json(compute_share(before, 100, 0.9))
+    assert found["agreement"]["differ"] == record_as_json(compute_share(0, 100, 0.9))
+    assert found["agreement"]["accuracy"] == [record_as_json(compute_share(correct, 100, 0.9))] * 2
     assert not found["agreement_fell"]
-    assert again["after"] == record_as_json(share_of(0, 6, 0.9))
+    assert again["after"] == record_as_json(compute_share(0, 6, 0.9))
     assert [(f["strength"], f["bound"]) for f in found["flips"]] == [
         (name, "") for name in ("slight", "moderate", "strong")
     ], "within bounds nothing is measured again"
-    assert all(flips["share"] == record_as_json(share_of(0, 8, 0.9)) for flips in found["flips"])
+    assert all(
+        flips["share"] == record_as_json(compute_share(0, 8, 0.9)) for flips in found["flips"]
+    )
     assert [(c["name"], c["measured"]["count"]) for c in found["criteria"]] == [
         ("agreement on the given inputs", 100),
         ("accuracy lost", 0),

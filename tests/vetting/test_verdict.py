@@ -10,7 +10,7 @@ import pytest
 
 from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError
-from asterism.core.statistics import Share, share_of
+from asterism.core.statistics import Share, compute_share
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.params import ComparisonParams
@@ -77,13 +77,13 @@ def test_agreement_is_what_is_counted_one_by_one(labelled):
     found = measure_agreement(f, g, TopLabel(), labels, 0.9)
     counts, directions, classes, right, divergences, margin_lost, apart = by_hand(f, g, labels)
     assert (found.failed, found.lost) == (counts["failed"], counts["lost"]) == (1, 2)
-    assert found.differ == share_of(counts["differing"], 60, 0.9), "all inputs count"
+    assert found.differ == compute_share(counts["differing"], 60, 0.9), "all inputs count"
     for label, (differing, _) in classes.items():
         assert found.classes[label].count == differing
     assert sum(share.total for share in found.classes.values()) == 60
     if labelled:
         assert Counter(found.directions) == directions and len(found.directions) == 3
-        assert found.accuracy == tuple(share_of(count, 60, 0.9) for count in right)
+        assert found.accuracy == tuple(compute_share(count, 60, 0.9) for count in right)
     else:
         assert found.directions == {} and found.accuracy == ()
     for quantile, values in (
@@ -135,7 +135,7 @@ def test_of_classes_that_deviate_equally_often_the_larger_is_the_worst():
 
 def criterion(low, high, at_least, threshold=0.5):
     """The criterion of a share with these ends: an agreement, or a share of flips."""
-    differ = Share(0, 100, 0.0, 1 - high, 1 - low) if at_least else share_of(0, 100, 0.95)
+    differ = Share(0, 100, 0.0, 1 - high, 1 - low) if at_least else compute_share(0, 100, 0.95)
     agreement = replace(agreement_of([(0, 0)]), differ=differ, classes={})
     flips = None if at_least else Share(0, 100, (low + high) / 2, low, high)
     asked = ALLOWED.model_copy(update={"agreement": threshold, "natural_flips": threshold})
@@ -161,7 +161,11 @@ def test_an_end_on_the_threshold_keeps_it(low, high, at_least, met):
 def test_what_is_compared_with_which_threshold():
     pairs = [(0, 0)] * 50 + [(1, 1)] * 20 + [(1, 0)] * 10 + [(2, 0)] * 29
     found = criteria_of(
-        agreement_of(pairs, [pair[0] for pair in pairs]), (), share_of(2, 90, 0.95), ALLOWED, 0.95
+        agreement_of(pairs, [pair[0] for pair in pairs]),
+        (),
+        compute_share(2, 90, 0.95),
+        ALLOWED,
+        0.95,
     )
     assert [(c.name, c.threshold, c.at_least, c.measured.count) for c in found] == [
         ("agreement on the given inputs", 0.95, True, 70),
@@ -178,7 +182,9 @@ def test_what_is_compared_with_which_threshold():
 def test_lost_accuracy_is_what_got_wrong_less_what_got_right():
     pairs = [(0, 1)] * 9 + [(1, 0)] * 4 + [(0, 0)] * 87
     found = criteria_of(agreement_of(pairs, [0] * 100), (), None, ALLOWED, 0.9)[1].measured
-    worse, better = (share_of(count, 100, 0.95) for count in (9, 4))  # each with half the doubt
+    worse, better = (
+        compute_share(count, 100, 0.95) for count in (9, 4)
+    )  # each with half the doubt
     assert (found.count, found.total) == (5, 100)
     assert (found.share, found.low, found.high) == pytest.approx(
         (0.05, worse.low - better.high, worse.high - better.low)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.engine.tasks import ExecutionOutcome, outcome_of
 from asterism.differential.engine.workers import Workers
 from asterism.differential.oracle.finding import ERROR
@@ -225,7 +225,7 @@ class CallWorkers(Workers):
         params: tolerances.
     """
 
-    def __init__(self, framework: str, limits: Limits, params: JudgeParams) -> None:
+    def __init__(self, framework: str, limits: WorkerLimits, params: JudgeParams) -> None:
         imports = {VARIANTS[name].imports for name in variants_of(framework)}
         super().__init__(dict.fromkeys({PLAIN, *imports}, framework), limits, _ENVIRONMENT)
         self.params = params

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.hashes import digest_of_arrays
-from asterism.core.files.limits import require_room
+from asterism.core.files.hashes import hash_arrays
+from asterism.core.files.limits import require_size_within_limit
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.data.classes import as_labels, number_classes
@@ -167,7 +167,7 @@ def _told(weights: list[Any]) -> tuple[int | None, str | None]:
     if not weights:
         return None, None
     size = sum(weight.nbytes for weight in weights)
-    return size, digest_of_arrays(map(as_array, weights))
+    return size, hash_arrays(map(as_array, weights))
 
 
 def _name_of(model: Any, role: str) -> str:
@@ -264,7 +264,7 @@ def _joined(parts: Any, join: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         first, label = _parted(part)
         items.append(as_array(first))
         taken += items[-1].nbytes
-        require_room(taken, "limits.array_mb", "the inputs take memory")
+        require_size_within_limit(taken, "limits.array_mb", "the inputs take memory")
         if label is not None:
             labels.append(as_array(label))
     if not items:

@@ -16,7 +16,7 @@ from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.methods import AttackParams
 from asterism.config import changed_params
 from asterism.core.files.artifacts import write_json
-from asterism.core.messages.console import get_logger, log_within_a_program
+from asterism.core.messages.console import get_logger, log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.parameters.registry import unknown
@@ -144,7 +144,7 @@ def judge_tests(
         >>> found.layer, 0 < found.values["idc_2"] <= 1
         ('1', True)
     """
-    log_within_a_program()
+    log_to_stderr()
     given, tests = as_given(train, train_labels), as_given(test, test_labels)
     if not isinstance(given, Arrays) or not isinstance(tests, Arrays):
         raise UserError("inputs must be arrays: read the files first")

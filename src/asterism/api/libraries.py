@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from asterism.api.given import as_given
 from asterism.core.files.artifacts import write_arrays
-from asterism.core.messages.console import get_logger, log_within_a_program
+from asterism.core.messages.console import get_logger, log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.data.given import Arrays
 from asterism.differential.comparing.commands import compare_libraries as compare_files
@@ -104,7 +104,7 @@ def compare_libraries(
     Raises:
         UserError: the model cannot be read or exported, or no library is there.
     """
-    log_within_a_program()
+    log_to_stderr()
     folder = tempfile.TemporaryDirectory(prefix="asterism-libraries-")
     here = Path(folder.name)
     file = _as_file(model, inputs, here)

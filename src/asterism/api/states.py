@@ -17,7 +17,7 @@ from asterism.api.given import as_given, is_file, is_torch_module
 from asterism.api.lane_results import LaneResult
 from asterism.config import changed_params
 from asterism.core.files.artifacts import write_json
-from asterism.core.messages.console import log_within_a_program
+from asterism.core.messages.console import log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.svg import write_svg
@@ -197,7 +197,7 @@ def states(
         >>> 0 < found.values["basic_state"] < 1
         True
     """
-    log_within_a_program()
+    log_to_stderr()
     params = changed_params(_Params, overrides, packaged_conf().parent)
     parts = [as_given(sequences, labels)]
     if tests is not None:

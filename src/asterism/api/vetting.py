@@ -17,7 +17,7 @@ from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.files.records import record_from
-from asterism.core.messages.console import log_within_a_program
+from asterism.core.messages.console import log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import Comparison
 from asterism.project import packaged_conf
@@ -211,7 +211,7 @@ def vet(
         >>> result.agreement.differ.total
         60
     """
-    log_within_a_program()
+    log_to_stderr()
     with ExitStack() as after:
         given = as_given(inputs, labels)
         label_file = file_or_none(labels)

@@ -9,7 +9,7 @@ from typing import Any
 
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.vetting.certificate import read_certificate
 from asterism.vetting.params import COUNTS, VetParams
 
@@ -122,7 +122,7 @@ def fit_counts_to_budget(
         more = math.ceil(whole - minutes)
         told += (
             ". The same command resumes from there; all of it takes about "
-            f"{counted(more, 'minute')} more: --minutes {more}"
+            f"{pluralise(more, 'minute')} more: --minutes {more}"
         )
     elif whole > minutes:
         told += f". All of it takes about {whole:.0f} minutes: --minutes {math.ceil(whole)}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.overrides import hydra_text
 from asterism.models.signatures.reading import read_signature
@@ -242,7 +242,7 @@ def resolve_judging(asked: JudgeRequest, conf: Path) -> ResolvedJudging:
     lane, group = _LANES[name], "classifier" if name == IMPORTANCE else "rnn"
     overrides = [
         f"{group}=file",
-        f"{group}.path={hydra_text(str(whole_path(asked.model)))}",
+        f"{group}.path={hydra_text(str(absolute_path(asked.model)))}",
         *_data(asked.data, conf),
     ]
     if asked.preprocessing is not None:
@@ -256,7 +256,7 @@ def _data(told: str, conf: Path) -> list[str]:
     if path.exists():
         return [
             f"data={'folder' if path.is_dir() else 'npz'}",
-            f"data.path={hydra_text(str(whole_path(path)))}",
+            f"data.path={hydra_text(str(absolute_path(path)))}",
         ]
     known = sorted(
         file.stem for file in (conf / "data").glob("*.yaml") if file.stem not in ("npz", "folder")

@@ -9,7 +9,7 @@ from typing import Any
 
 from asterism.asking.lanes import LaneSupport, find_lane_support
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.data.given import ARRAYS, class_folders, files_of, files_of_kind, kind_of
 from asterism.models.signatures.reading import read_signature, whole_file
 from asterism.models.signatures.signature import Signature, TensorSpec, kind_of_inputs
@@ -113,7 +113,7 @@ def describe_inputs(path: Path) -> str:
         return f"{path}: arrays of NumPy ({', '.join(ARRAYS)}), whose kind the model tells"
     folders = set(class_folders(path, files_of_kind(path, kind)))
     classes = f" in {len(folders)} subfolders, taken for classes" if folders else ""
-    return f"{path}: {counted(len(files), 'file')}{classes}, kind {kind}"
+    return f"{path}: {pluralise(len(files), 'file')}{classes}, kind {kind}"
 
 
 def examine_models(paths: Sequence[Path]) -> list[ModelDescription | UnreadableFile]:

@@ -49,7 +49,7 @@ from asterism.asking.request import (
     resolve_padding,
 )
 from asterism.config import vet_params
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
@@ -189,10 +189,10 @@ class _Question:
         found = {"original": given.original.reference, "compressed": given.compressed.reference}
         objects = isinstance(given.inputs, Arrays) or None in (s.path for s in given.subjects)
         found["inputs"] = (
-            "arrays" if isinstance(given.inputs, Arrays) else str(whole_path(given.inputs))
+            "arrays" if isinstance(given.inputs, Arrays) else str(absolute_path(given.inputs))
         )
         if request.labels is not None:
-            found["labels"] = str(whole_path(request.labels))
+            found["labels"] = str(absolute_path(request.labels))
         return found | ({"source": "objects"} if objects else {})
 
     def _settle_further_inputs(self) -> None:

@@ -21,7 +21,7 @@ from asterism.cli.program import (
     show_page,
     whole_models,
 )
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 
@@ -69,7 +69,7 @@ def judge_tests(
         raise UserError("--json prints the answers, and --dry-run has none: give one of them")
     tell = partial(say, error=as_json)
     conf = conf_of(place_of_project(Path.cwd()))
-    data = str(whole_path(Path(data))) if Path(data).exists() else data
+    data = str(absolute_path(Path(data))) if Path(data).exists() else data
     with whole_models(model) as (file,):
         require_runs(file, model)
         asked = JudgeRequest(

@@ -21,7 +21,7 @@ from asterism.cli.program import (
     show_page,
     whole_models,
 )
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 from asterism.dvc_hydra.overrides import hydra_text
@@ -197,10 +197,10 @@ def vet(
         request = VetRequest(
             original=models[0],
             compressed=models[1],
-            inputs=whole_path(inputs),
+            inputs=absolute_path(inputs),
             kind=kind,
             comparison=comparison,
-            labels=labels and whole_path(labels),
+            labels=labels and absolute_path(labels),
             preprocessing=preprocessing,
             constants=constant or (),
             minutes=minutes,

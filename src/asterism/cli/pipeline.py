@@ -14,9 +14,9 @@ import typer
 from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
 from asterism.cli.projects import stage_names
 from asterism.core.files.artifacts import replacing
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import name_first
+from asterism.core.messages.escaping import list_first
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
 from asterism.report.base.section import leaves
@@ -59,7 +59,7 @@ def params(
 def _tell_of_changed_parameters(what: str) -> None:
     """Say it where params.yaml is not the commit's, as `dvc exp run` leaves it."""
     if changed := changed_parameters(Path.cwd()):
-        say(f"params.yaml differs from the commit in {name_first(changed)}: {what}")
+        say(f"params.yaml differs from the commit in {list_first(changed)}: {what}")
 
 
 @app.command(rich_help_panel=RUN)
@@ -167,7 +167,7 @@ def remote(
     """Make a folder or an address the shared remote of push and pull."""
     from asterism.project import share_project
 
-    address = url if "://" in url else str(whole_path(Path(url).expanduser()))
+    address = url if "://" in url else str(absolute_path(Path(url).expanduser()))
     require_own_root()
     say(*share_project(Path.cwd(), address))
 

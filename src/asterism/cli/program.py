@@ -19,8 +19,8 @@ from typer.core import TyperGroup
 
 from asterism import __version__
 from asterism.core.files.interrupts import require_uninterrupted
-from asterism.core.files.os_errors import rejections_told
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.os_errors import report_os_errors
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError, missing_extra
 from asterism.core.messages.terminal import escape_streams, is_terminal, say
 
@@ -167,7 +167,7 @@ def whole_models(*paths: Path) -> Iterator[list[Path]]:
     with ExitStack() as stack:
         files = [stack.enter_context(whole_file(path)) for path in paths]
         try:
-            yield list(map(whole_path, files))
+            yield list(map(absolute_path, files))
         except UserError:
             for file, path in zip(files, paths, strict=True):
                 require_runs(file, path)
@@ -220,7 +220,7 @@ def run_program(program: typer.Typer, name: str) -> None:
     """
     escape_streams()
     try:
-        with rejections_told():
+        with report_os_errors():
             program(prog_name=name)
     except UserError as error:
         require_uninterrupted()

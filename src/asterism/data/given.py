@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.artifacts import array_types, read_array, read_arrays
-from asterism.core.files.folders import files_in
-from asterism.core.files.hashes import digest_of_arrays
-from asterism.core.files.limits import parse_json, read_within, require_room
+from asterism.core.files.artifacts import read_array, read_array_types, read_arrays
+from asterism.core.files.folders import list_plain_files
+from asterism.core.files.hashes import hash_arrays
+from asterism.core.files.limits import parse_json, read_within_limit, require_size_within_limit
 from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError, naming, reading
+from asterism.core.messages.errors import UserError, name_file_in_errors, reading
 from asterism.data.classes import as_labels, number_classes
 from asterism.data.kinds import INPUT_KINDS, Shaping
 
@@ -71,7 +71,7 @@ class Arrays(LabelledItems):
 
     def digest(self) -> str:
         """SHA-256 of the items, and of labels where there are some."""
-        return digest_of_arrays([self.items] if self.labels is None else [self.items, self.labels])
+        return hash_arrays([self.items] if self.labels is None else [self.items, self.labels])
 
     def as_kind(self, kind: str) -> GivenInputs:
         """As inputs of a kind; pictures whose channels come first are turned."""
@@ -100,7 +100,7 @@ def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         raise UserError(f"there is no file or folder {path}")
     with reading(str(path)):
-        files = [file for file in files_in(path) if not _is_hidden(file.relative_to(path))]
+        files = [file for file in list_plain_files(path) if not _is_hidden(file.relative_to(path))]
     if not files:
         raise UserError(f"the folder {path} holds no files")
     return files
@@ -125,7 +125,7 @@ def type_of_arrays(path: Path) -> np.dtype[Any] | None:
     Raises:
         UserError: it is damaged.
     """
-    types = array_types(path)
+    types = read_array_types(path)
     return next((types[name] for name in ("", *_INPUTS) if name in types), None)
 
 
@@ -174,18 +174,18 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
     left = len(files) - len(wanted)
     notes = [f"{left} files of {path} are no {kind} and were left out"] if left else []
     what = f"{path} holds {kind}"
-    require_room(sum(file.stat().st_size for file in wanted), "limits.array_mb", what)
+    require_size_within_limit(sum(file.stat().st_size for file in wanted), "limits.array_mb", what)
     items, names, origins, taken = [], [], [], 0
     for file in progress(wanted, label=f"reading {kind}"):
-        with naming(file):
+        with name_file_in_errors(file):
             found_in_file = reader.read(file, shaping)
         for item in found_in_file:
             items.append(item)
             taken += item.nbytes
-            require_room(taken, "limits.array_mb", what)
+            require_size_within_limit(taken, "limits.array_mb", what)
             names.append(file.relative_to(path).as_posix() if path.is_dir() else file.name)
             origins.append(file)
-    with naming(path):
+    with name_file_in_errors(path):
         array, changed = reader.stack(items, shaping)
     found, classes = _labels(path, names, class_folders(path, origins), labels)
     return GivenInputs(array, found, classes, tuple(names), (*notes, *changed), kind=kind)
@@ -243,7 +243,7 @@ def _told(path: Path, count: int) -> Any:
     if path.suffix == ".npy":
         return _own_labels(read_array(path), count, path).tolist()
     with reading(f"the labels {path}"):
-        text = read_within(path, "limits.text_mb").decode("utf-8-sig")
+        text = read_within_limit(path, "limits.text_mb").decode("utf-8-sig")
         if path.suffix == ".json":
             return parse_json(text, str(path))
         rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if row]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
-from asterism.core.files.limits import read_within, require_room
+from asterism.core.files.limits import read_within_limit, require_size_within_limit
 from asterism.core.messages.errors import reading
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -55,12 +55,14 @@ def read_picture(path: Path) -> NDArray[np.uint8]:
 
     require_file(path, "image")
     with reading(f"the image {path}"):
-        content = read_within(path, "limits.image_mb")
+        content = read_within_limit(path, "limits.image_mb")
         size = size_of_image(content)
         if size is None:
             raise ValueError("it is neither PNG nor JPEG, or is damaged")
         height, width = size
-        require_room(height * width * 3, "limits.image_mb", f"{path} declares an image")
+        require_size_within_limit(
+            height * width * 3, "limits.image_mb", f"{path} declares an image"
+        )
         pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
         if pixels is None:
             raise ValueError("it is damaged")

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from asterism.core.messages.console import get_logger, progress
-from asterism.core.random_streams import mix, stream
+from asterism.core.random_streams import mix_bits, stream
 from asterism.data import Dataset
 from asterism.deepstellar.criteria import measure_criteria
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -41,7 +41,7 @@ def item_codes(codes: NDArray[np.int64], items: Items) -> NDArray[np.int64]:
         return codes
     source = codes[:, :-1].astype(np.uint64)
     target = codes[:, 1:].astype(np.uint64)
-    mixed = mix(mix(source) + target)
+    mixed = mix_bits(mix_bits(source) + target)
     return (mixed >> np.uint64(1)).astype(np.int64)
 
 

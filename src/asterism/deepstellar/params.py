@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from asterism.core.parameters.params import Distinct, ParameterSection, Source
-from asterism.core.parameters.registry import closest
+from asterism.core.parameters.registry import suggest_closest
 from asterism.core.parameters.validation import Label, accepted_by
 from asterism.deepstellar.selections import SelectionParams
 
@@ -101,7 +101,7 @@ class FuzzParams(ParameterSection):
             if name not in self.mutators:
                 known = list(self.mutators)
                 raise ValueError(
-                    f"weights names {name!r}, but mutators does not{closest(name, known)}"
+                    f"weights names {name!r}, but mutators does not{suggest_closest(name, known)}"
                 )
             if not weight >= 0:
                 raise ValueError(f"weights gives {name} {weight}, but none may be below 0")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.random_streams import BatchedStreams, first_word, stream
+from asterism.core.random_streams import BatchedStreams, draw_first_word, stream
 from asterism.dflare import outcome
 from asterism.dflare.comparisons import Comparison
 from asterism.dflare.domains import Domain, within_bound
@@ -132,7 +132,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
 
     def streams(self, purpose: str) -> BatchedStreams:
         """The random numbers of all trajectories for one purpose."""
-        keys = [first_word(*self._streams_of, number, purpose) for number in self.numbers]
+        keys = [draw_first_word(*self._streams_of, number, purpose) for number in self.numbers]
         return BatchedStreams(np.array(keys, np.uint64))
 
     def mutants(

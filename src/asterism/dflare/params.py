@@ -8,7 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from asterism.core.files.user_files import File
 from asterism.core.parameters.params import ParameterSection, Source
-from asterism.core.parameters.validation import Label, accepted_by, named, offer
+from asterism.core.parameters.validation import Label, accepted_by, named, require_accepted
 
 
 class PairParams(ParameterSection):
@@ -92,7 +92,7 @@ class TriggerParams(ParameterSection):
     def _fits_the_domain(cls, value: Any, info: ValidationInfo) -> Any:
         if "domain" in info.data:  # it is missing where it was rejected itself
             judge = f"asterism.dflare.domains:accept_{info.field_name}"
-            offer(judge, (info.data["domain"], value))
+            require_accepted(judge, (info.data["domain"], value))
         return value
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from asterism.core.files.folders import require_own
+from asterism.core.files.folders import require_private
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.doctor import Check, Status
@@ -80,7 +80,7 @@ def check_programs_root() -> Check:
     try:
         folder = machine.programs_root()
         if folder.exists():
-            require_own(folder)
+            require_private(folder)
     except UserError as error:
         return Check("programs.root", "error", str(error))
     return Check("programs.root", "ok", str(folder))

@@ -11,7 +11,7 @@ from asterism.config import check_params
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.locks import is_lock_held
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import name_first
+from asterism.core.messages.escaping import list_first
 from asterism.doctor import Check
 from asterism.dvc_hydra import saved_state
 from asterism.dvc_hydra.commands import LOCK, TEMPORARY, require_usable
@@ -66,7 +66,7 @@ def check_work_tree(root: Path) -> Check:
         return Check("tree", "error", str(error), advice)
     if not changed:
         return Check("tree", "ok", f"as commit {revision}")
-    found = f"{len(changed)} files differ from {revision}: {name_first(changed)}"
+    found = f"{len(changed)} files differ from {revision}: {list_first(changed)}"
     if changed == [PARAMETERS]:
         advice = f"an experiment changed it; `{BACK}` brings the committed one back"
         return Check("tree", "warning", found, advice)

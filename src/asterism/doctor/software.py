@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from asterism.core.messages.escaping import name_first
+from asterism.core.messages.escaping import list_first
 from asterism.differential.adapters.environments import installed_versions
 from asterism.doctor import Check, Status
 
@@ -49,7 +49,7 @@ def check_requirements() -> Check:
     if not wrong:
         return Check("packages", "ok", f"asterism {_version('asterism')} has all that it needs")
     repair = "make install" if Path("Makefile").exists() else "pip install --upgrade asterism"
-    return Check("packages", "error", name_first(wrong, _MOST_NAMED), f"run `{repair}`")
+    return Check("packages", "error", list_first(wrong, _MOST_NAMED), f"run `{repair}`")
 
 
 def check_pinned_versions(lock: Path = LOCK) -> Check:
@@ -70,7 +70,7 @@ def check_pinned_versions(lock: Path = LOCK) -> Check:
     ]
     if other:
         advice = f"results may differ from committed ones; `pip install -r {lock}` restores them"
-        return Check(name, "warning", name_first(other, _MOST_NAMED), advice)
+        return Check(name, "warning", list_first(other, _MOST_NAMED), advice)
     there = sum(version is not None for version in installed.values())
     return Check(name, "ok", f"{there} packages are as {lock} has them")
 

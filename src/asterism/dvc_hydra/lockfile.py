@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import replacing
-from asterism.core.files.limits import read_within
+from asterism.core.files.limits import read_within_limit
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.yaml_files import parse_yaml
 
@@ -123,7 +123,7 @@ def _read(root: Path, file: str | Path = LOCK_FILE) -> dict[str, str]:
     if not path.exists():
         return {}
     with reading(str(path)):
-        text = read_within(path, "limits.text_mb").decode("utf-8")
+        text = read_within_limit(path, "limits.text_mb").decode("utf-8")
     if not text:
         return {}
     blocks = _blocks(text)
@@ -144,7 +144,7 @@ def read_as_dvc(path: Path) -> dict[str, Any]:
         UserError: DVC cannot read it, or it holds no mapping.
     """
     with reading(str(path)):
-        text = read_within(path, "limits.text_mb").decode("utf-8")
+        text = read_within_limit(path, "limits.text_mb").decode("utf-8")
     return parse_as_dvc(text, path.name)
 
 

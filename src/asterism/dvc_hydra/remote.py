@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.hashes import md5_of
+from asterism.core.files.hashes import compute_md5
 from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.dvc_hydra import cache_files, run_cache
 from asterism.dvc_hydra.cache_files import is_digest, object_path, warn
 from asterism.dvc_hydra.cache_objects import members_of
@@ -123,12 +123,12 @@ def open_remote(root: Path, cache: Path) -> Iterator[Remote]:
         except (UserError, KeyboardInterrupt):
             raise
         except Exception as error:  # each kind of server has errors of its own
-            reason = telling_line(str(error)) or type(error).__name__
+            reason = extract_reason(str(error)) or type(error).__name__
             raise UserError(f"the remote {found.path}: {reason}") from None
 
 
 def _fault(file: Path, digest: str) -> str | None:
     """Why a file that was fetched is not the object that it is named after."""
-    if md5_of(file) != digest.removesuffix(".dir"):
+    if compute_md5(file) != digest.removesuffix(".dir"):
         return "it has other content than its name says"
     return run_cache.fault_in_list_at(file) if digest.endswith(".dir") else None

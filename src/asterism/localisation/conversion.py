@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.core.settings import machine
 from asterism.core.workers.processes import run_alone
 from asterism.localisation.graph import renamed
@@ -143,7 +143,7 @@ def as_onnx(path: Path, folder: Path) -> Path:
         status = run_alone(command, _SECONDS, stdout=subprocess.DEVNULL, stderr=log)
         if status:
             log.seek(0)
-            reason = telling_line(log.read()) or f"it ended with status {status}"
+            reason = extract_reason(log.read()) or f"it ended with status {status}"
         elif status is None:
             reason = f"that took more than {_SECONDS:g} s"
     if status != 0:

@@ -9,7 +9,7 @@ import numpy as np
 from asterism.core.random_streams import (
     Draws,
     Randomness,
-    standard_normal,
+    draw_standard_normal,
 )
 from asterism.sound import (
     SOUND_MUTATORS,
@@ -92,7 +92,7 @@ class Noise(SoundMutator):
     def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
         """``ratio``: float32 ``(N, 1)``, dB; ``noise``: float32 ``(N, S)``, of power 1."""
         ratio = drawn_between(rng, shape[0], self.low, self.high)
-        return {"ratio": ratio, "noise": standard_normal(rng, shape)}
+        return {"ratio": ratio, "noise": draw_standard_normal(rng, shape)}
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
@@ -131,7 +131,7 @@ class Room(SoundMutator):
         seconds = rng.uniform(self.low, self.high, size=(shape[0], 1))
         share = rng.uniform(self.echo_low, self.echo_high, size=(shape[0], 1))
         decay = np.exp(-np.log(1e3) * np.arange(taps) / (seconds * rate))
-        echoes = standard_normal(rng, (shape[0], taps)) * decay
+        echoes = draw_standard_normal(rng, (shape[0], taps)) * decay
         echoes[:, 0] = 0
         energy = np.square(echoes).sum(axis=1, keepdims=True)
         response = (echoes * np.sqrt(share / np.maximum(energy, _SILENCE))).astype(np.float32)

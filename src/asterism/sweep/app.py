@@ -15,8 +15,8 @@ from asterism.core.files.locks import hold_lock_now
 from asterism.core.files.plain_files import require_no_link, require_no_links_out_of
 from asterism.core.files.records import read_record
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.errors import UserError, naming
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.errors import UserError, name_file_in_errors
+from asterism.core.messages.escaping import pluralise
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import resources, workspace
 from asterism.sweep.launch import (
@@ -109,7 +109,10 @@ def _check_committed(project: Path, revision: str) -> None:
 
     committed = workspace.git(project, "show", f"{revision}:{workspace.PARAMETERS}") + "\n"
     if committed != (project / workspace.PARAMETERS).read_text(encoding="utf-8"):
-        with tempfile.TemporaryDirectory() as folder, naming(Path("the commit's params.yaml")):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            name_file_in_errors(Path("the commit's params.yaml")),
+        ):
             Path(folder, workspace.PARAMETERS).write_text(committed, encoding="utf-8")
             check_params(Path(folder))
 
@@ -239,7 +242,9 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
     if dry:
         _say_plan(sweep, points, say)
         return 0
-    count = f"points by {request.objective}" if request.objective else counted(len(points), "point")
+    count = (
+        f"points by {request.objective}" if request.objective else pluralise(len(points), "point")
+    )
     say(f"sweep {sweep.name}: {count}, launcher {launcher_name(launcher)}")
     status = run_sweep(sweep, points, launcher)
     records = read_records(sweep, points)

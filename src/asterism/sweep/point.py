@@ -17,7 +17,7 @@ from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.folders import remove_tree
 from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
 from asterism.core.files.locks import hold_lock
-from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.os_errors import report_os_errors
 from asterism.core.files.records import read_record, write_record
 from asterism.core.messages.errors import UserError
 from asterism.report.base.section import leaves
@@ -105,7 +105,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     metrics: dict[str, float] = {}
     with hold_lock(folder / "lock") as lock:
         try:
-            with rejections_told():
+            with report_os_errors():
                 result, metrics = _in_workspace(sweep, point, folder, lock)
         except (UserError, OSError) as error:  # git rejects, the disk is full
             result = PointResult("failed", 1, " ".join(str(error).split()))

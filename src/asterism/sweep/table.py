@@ -14,7 +14,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from asterism.core.files.artifacts import write_table
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.core.svg import PALETTE, write_svg
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.pictures import svg
@@ -171,7 +171,7 @@ def write_outcome(folder: Path, records: Sequence[PointOutcome], name: str) -> p
         figure = draw_metrics(table, parameter, sorted(ranked[:DRAWN]))
         write_svg(folder / "plots" / f"{parameter.replace('/', '-')}.svg", figure)
         data = table.select("point", *parameter_columns(table), *sorted(ranked[:DRAWN]))
-        count = counted(len(ranked[:DRAWN]), "small chart")
+        count = pluralise(len(ranked[:DRAWN]), "small chart")
         alt = f"{count}, one for each metric, against {parameter}."
         drawn = svg(figure, alt, f"by-{parameter}", data, f"metrics by {parameter}", "table.csv")
         figures.append((parameter, drawn))

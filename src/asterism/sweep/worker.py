@@ -19,7 +19,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import hold_lock, is_lock_held
-from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.os_errors import report_os_errors
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import escape_streams
@@ -178,7 +178,7 @@ def main(workspace: Path) -> int:
     interrupt_group_with_parent()
     started = time.perf_counter()
     try:
-        with rejections_told():
+        with report_os_errors():
             ran = _bring_up_to_date(workspace, sweep)
             _save_experiment(workspace, sweep)
         result = PointResult("finished", ran=ran)

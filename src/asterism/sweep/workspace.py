@@ -9,7 +9,7 @@ from pathlib import Path
 from asterism.core.files.folders import remove_tree
 from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import name_first
+from asterism.core.messages.escaping import list_first
 from asterism.dvc_hydra.local_settings import use_cache
 
 #: Links instead of copies of cached files: a cached point moves no data.
@@ -62,7 +62,7 @@ def require_clean(root: Path) -> str:
     """
     if changed := [name for name in changed_files(root) if name != PARAMETERS]:
         raise UserError(
-            f"the workspace has changes that are not committed ({name_first(changed)}), and every "
+            f"the workspace has changes that are not committed ({list_first(changed)}), and every "
             "point of a sweep starts from the commit: commit them, or put them away by "
             "`git stash --include-untracked` (`git stash pop` brings them back)"
         )

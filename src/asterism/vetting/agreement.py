@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.statistics import Share, divergence, margins, quantiles, share_of
+from asterism.core.statistics import Share, compute_share, kl_divergence, label_margins, quantiles
 from asterism.dflare.comparisons import (
     Comparison,
     Figure,
@@ -47,7 +47,7 @@ class Agreement:
     accuracy: tuple[Share, ...]
     directions: dict[str, int]
     classes: dict[int, Share]
-    divergence: dict[str, float]
+    kl_divergence: dict[str, float]
     margin_lost: dict[str, float]
     distance: dict[str, float]
     figures: tuple[Figure, ...]
@@ -92,7 +92,7 @@ def measure_agreement(
             accuracy = _accuracies(ours, theirs, labels, unknown, confidence)
             directions = _directions(ours, theirs, labels)
     return Agreement(
-        differ=share_of(int(deviates.sum()), len(f), confidence),
+        differ=compute_share(int(deviates.sum()), len(f), confidence),
         lost=int(none.sum()),
         failed=int(unknown.sum()),
         accuracy=accuracy,
@@ -111,7 +111,8 @@ def _accuracies(
     """Accuracy of both models; what has no answer is wrong."""
     known = np.where(unknown, -1, ours)
     return tuple(
-        share_of(int((told == right).sum()), len(right), confidence) for told in (known, theirs)
+        compute_share(int((told == right).sum()), len(right), confidence)
+        for told in (known, theirs)
     )
 
 
@@ -121,7 +122,7 @@ def _apart(comparison: Comparison, f: Rows, g: Rows) -> tuple[dict[str, float], 
         return {}, {}
     p, q = comparison.chances(f, g)
     own = comparison.classes(p)
-    return quantiles(divergence(p, q)), quantiles(margins(p, own) - margins(q, own))
+    return quantiles(kl_divergence(p, q)), quantiles(label_margins(p, own) - label_margins(q, own))
 
 
 def _directions(ours: Labels, theirs: Labels, right: Labels) -> dict[str, int]:
@@ -137,6 +138,6 @@ def _by_class(deviates: NDArray[np.bool_], classes: Labels, confidence: float) -
     labels, places, counts = np.unique(classes, return_inverse=True, return_counts=True)
     deviating = np.bincount(places[deviates], minlength=len(labels))
     return {
-        int(label): share_of(int(some), int(n), confidence)
+        int(label): compute_share(int(some), int(n), confidence)
         for label, some, n in zip(labels, deviating, counts, strict=True)
     }

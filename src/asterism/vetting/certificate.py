@@ -13,7 +13,7 @@ import yaml
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.records import record_as_json, record_from
-from asterism.core.messages.errors import UserError, naming, reading
+from asterism.core.messages.errors import UserError, name_file_in_errors, reading
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.statistics import Share
@@ -153,7 +153,7 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
             of another type, or impossible.
     """
     value = read_json(path)
-    with naming(path):
+    with name_file_in_errors(path):
         told = record_from(Certificate, value)
         asked = {"seed": told.seed, "vet": parse_yaml(told.parameters, "its parameters")}
         params = validate(VetStageParams, asked, source=str(path), names=True).vet

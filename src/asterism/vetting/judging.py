@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.random_streams import stream
-from asterism.core.statistics import Share, share_of
+from asterism.core.statistics import Share, compute_share
 from asterism.dflare.outcome import Findings
 from asterism.models.tensor_models.subjects import FileSubject, Subject
 from asterism.vetting.agreement import measure_agreement
@@ -124,8 +124,8 @@ def judge_repair(
         agreement, broken, next(iter(slight), None), params.thresholds, confidence
     )
     return JudgedRepair(
-        gone_held_out=share_of(int((~still).sum()), len(still), confidence),
-        differ_before=share_of(int(formerly[unseen].sum()), len(unseen), confidence),
+        gone_held_out=compute_share(int((~still).sum()), len(still), confidence),
+        differ_before=compute_share(int(formerly[unseen].sum()), len(unseen), confidence),
         agreement=agreement,
         flips=flips,
         new_search={
@@ -149,4 +149,4 @@ def _without_bounds(vetted: VettingSession) -> VettingSession:
 def _succeeded(findings: Findings, confidence: float) -> Share:
     """The share of seeds from which a triggering input was found."""
     seeds = {trigger.seed for trigger in findings.triggers}
-    return share_of(len(seeds), len(findings.seeds), confidence)
+    return compute_share(len(seeds), len(findings.seeds), confidence)

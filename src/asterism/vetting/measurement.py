@@ -19,9 +19,9 @@ from asterism.core.files.artifacts import replacing, write_arrays, write_json
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.core.random_streams import BatchedStreams, stream
-from asterism.core.statistics import Share, share_of
+from asterism.core.statistics import Share, compute_share
 from asterism.dflare.domains import Domain, build_domain, within_bound
 from asterism.dflare.pair import PairQuery
 from asterism.dflare.params import BoundParams
@@ -66,7 +66,7 @@ def on_device(vetted: VettingSession) -> OnDevice:
         return nothing
     try:
         rounding = tuple(
-            f"{one.operator} ({counted(len(one.nodes), 'node')}"
+            f"{one.operator} ({pluralise(len(one.nodes), 'node')}"
             f"{', which ONNX Runtime made of others' if one.made_here else ''}): {one.how}"
             for one in rounding_operators(path)
         )
@@ -78,7 +78,7 @@ def on_device(vetted: VettingSession) -> OnDevice:
     if found is None:
         return OnDevice(None, (), rounding)
     lost = found.inputs_beyond if found.unanswered is None else found.unanswered
-    share = share_of(lost, found.inputs, vetted.params.confidence)
+    share = compute_share(lost, found.inputs, vetted.params.confidence)
     return OnDevice(share, tuple(describe_half_precision(found)), rounding)
 
 
@@ -186,9 +186,9 @@ def _flips(
     return Flips(
         strength,
         "" if bound is None else f"{bound.measure} {bound.limit:g}",
-        share_of(int(flipped.sum()), len(rows), confidence),
+        compute_share(int(flipped.sum()), len(rows), confidence),
         int(failed.sum()),
-        {name: share_of(int(d.sum()), len(rows), confidence) for name, d in deviates.items()},
+        {name: compute_share(int(d.sum()), len(rows), confidence) for name, d in deviates.items()},
     )
 
 

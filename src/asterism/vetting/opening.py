@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.core.random_streams import stream
@@ -66,8 +66,8 @@ class GivenPair:
         found = {
             "original": self.original.digest,
             "compressed": self.compressed.digest,
-            "inputs": inputs.digest() if isinstance(inputs, Arrays) else digest_of(inputs),
-            "labels": None if labels is None else digest_of(labels),
+            "inputs": inputs.digest() if isinstance(inputs, Arrays) else hash_path(inputs),
+            "labels": None if labels is None else hash_path(labels),
         }
         return {name: digest for name, digest in found.items() if digest is not None}
 

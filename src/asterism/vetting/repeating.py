@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.folders import lies_in
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.folders import is_path_inside
+from asterism.core.files.hashes import hash_path
 from asterism.core.files.records import record_as_json
-from asterism.core.messages.errors import UserError, naming, shorten_line
+from asterism.core.messages.errors import UserError, name_file_in_errors, shorten_line
 from asterism.core.messages.escaping import printable
 from asterism.vetting.certificate import (
     Certificate,
@@ -89,7 +89,11 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
     if changed:
         return RepeatedCertificate(changed, None)
     seed = told.seed
-    with naming(path), tempfile.TemporaryDirectory() as name, open_vetted(here, seed) as vetted:
+    with (
+        name_file_in_errors(path),
+        tempfile.TemporaryDirectory() as name,
+        open_vetted(here, seed) as vetted,
+    ):
         folder = Path(name)
         found = VettedNumbers(
             measure_opened(vetted, seed, folder / "measured"),
@@ -116,7 +120,9 @@ def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str
     folders = path.resolve().parents
     project = next((folder for folder in folders if (folder / "dvc.yaml").exists()), folders[0])
     rest = {name: project / place for name, place in own.items() if name not in named}
-    if elsewhere := {name: place for name, place in rest.items() if not lies_in(project, place)}:
+    if elsewhere := {
+        name: place for name, place in rest.items() if not is_path_inside(project, place)
+    }:
         told = ", ".join(
             f"{name}: {shorten_line(str(p), _QUOTED)}" for name, p in elsewhere.items()
         )
@@ -140,7 +146,7 @@ def _numbers(certificate: Certificate) -> Any:
 def _file_beside(path: Path, told: Certificate) -> Iterator[str]:
     """Whether the repaired file that lies beside a certificate is the one that it is about."""
     for beside in map(path.with_name, (REPAIRED, REPAIRED_PROGRAM)):
-        if beside.exists() and digest_of(beside) != told.repair.get("sha256"):
+        if beside.exists() and hash_path(beside) != told.repair.get("sha256"):
             yield f"{beside} is another file than the certificate is about"
 
 

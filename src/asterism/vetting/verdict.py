@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.statistics import Share, share_of
+from asterism.core.statistics import Share, compute_share
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.symptoms import Symptom
 
@@ -164,7 +164,7 @@ def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> l
         for label, differ in agreement.classes.items()
         if differ.total >= _FEWEST
         and (
-            share_of(0, differ.total, confidence).rest.low >= threshold
+            compute_share(0, differ.total, confidence).rest.low >= threshold
             or differ.rest.high < threshold
         )
     }
@@ -187,7 +187,7 @@ def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> Thresh
     total = agreement.differ.total
     worse, better = (agreement.directions[way] for way in ("right to wrong", "wrong to right"))
     each = 1 - (1 - confidence) / 2
-    down, up = share_of(worse, total, each), share_of(better, total, each)
+    down, up = compute_share(worse, total, each), compute_share(better, total, each)
     lost, low, high = worse - better, down.low - up.high, down.high - up.low
     share = Share(lost, total, lost / total if total else 0.0, low, high)
     return _at_most("accuracy lost", share, allowed)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from asterism.core.files.limits import require_room
+from asterism.core.files.limits import require_size_within_limit
 from asterism.core.parameters.registry import Registry
 
 Sizes = tuple[int | None, ...]
@@ -77,7 +77,9 @@ def require_room_for(items: int, sizes: Sequence[int], width: int) -> None:
         UserError: it is larger than ``limits.array_mb``.
     """
     wanted = items * math.prod(sizes) * width
-    require_room(wanted, "limits.array_mb", f"{items:,} inputs of the sizes {sizes} take memory")
+    require_size_within_limit(
+        wanted, "limits.array_mb", f"{items:,} inputs of the sizes {sizes} take memory"
+    )
 
 
 def fitted_length(lengths: Sequence[int], wanted: int | None, shaping: Shaping) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
-from asterism.core.files.limits import require_size
+from asterism.core.files.limits import require_file_within_limit
 from asterism.core.messages.errors import UserError, reading
 from asterism.data.kinds import (
     INPUT_KINDS,
@@ -54,7 +54,7 @@ class Sound(InputKind):
         from scipy.signal import resample_poly
 
         require_file(path, "sound")
-        require_size(path, "limits.array_mb")
+        require_file_within_limit(path, "limits.array_mb")
         with reading(f"the sound {path}"), warnings.catch_warnings():
             warnings.simplefilter("ignore", wavfile.WavFileWarning)  # of chunks that hold no sound
             with _FewParts(io.FileIO(path)) as file:

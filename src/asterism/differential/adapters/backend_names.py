@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.registry import closest
+from asterism.core.parameters.registry import suggest_closest
 from asterism.differential.adapters.library import (
     CONVERTERS,
     GIVEN,
@@ -133,7 +133,7 @@ def check_backends(backends: Iterable[str]) -> None:
         named = (f"{library}:{o}" for o in options)
         known = [option_of(b) for b in named if under_test([b]) and not reads_given(b)]
         if option not in known:
-            hint = closest(option, known)
+            hint = suggest_closest(option, known)
             raise UserError(
                 f"{library} has no backend {option!r}{hint} (known: {', '.join(known)})"
             )

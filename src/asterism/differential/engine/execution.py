@@ -11,7 +11,7 @@ from pathlib import Path
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.backend_names import FLOAT64, library_of, plugin_of
 from asterism.differential.adapters.questions import (
     FORMS,
@@ -44,9 +44,9 @@ PART_RUNS = 700
 _TELL_EVERY = 60.0
 
 
-def limits_of(params: ExecuteParams) -> Limits:
+def limits_of(params: ExecuteParams) -> WorkerLimits:
     """The limits of time and memory of one step of a model."""
-    return Limits(params.hang_seconds, params.memory_mb)
+    return WorkerLimits(params.hang_seconds, params.memory_mb)
 
 
 def open_worker_pool(params: ExecuteParams, weights: Path) -> WorkerPool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from asterism.core.files.folders import own_folder
+from asterism.core.files.folders import make_private_folder
 from asterism.core.settings import machine
 from asterism.core.workers.starting import OWN_INTERPRETER, ForkServer, Interpreter
 from asterism.differential.engine.messages import without_noise
@@ -62,7 +62,9 @@ def worker_variables(
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1"),
         "PYTHONHASHSEED": "0",
-        "TORCHINDUCTOR_CACHE_DIR": str(own_folder(machine.programs_root() / "torchinductor")),
+        "TORCHINDUCTOR_CACHE_DIR": str(
+            make_private_folder(machine.programs_root() / "torchinductor")
+        ),
         "PYTHONPATH": os.pathsep.join(
             [interpreter.source, os.environ.get("PYTHONPATH", "")]
         ).rstrip(os.pathsep),

@@ -14,7 +14,7 @@ import numpy as np
 
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.backend_names import (
     REFERENCES,
     all_references,
@@ -98,7 +98,7 @@ class WorkerPool(Workers):
     def __init__(
         self,
         backends: Sequence[str],
-        limits: Limits,
+        limits: WorkerLimits,
         weights: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:

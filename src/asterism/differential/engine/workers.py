@@ -24,7 +24,7 @@ from asterism.core.workers.starting import (
     KilledError,
     LaunchError,
 )
-from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
+from asterism.core.workers.worker import WorkerDied, WorkerLimits, WorkerProcess
 from asterism.differential.adapters.backend_names import plugin_of, product_of
 from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.engine.messages import last_words, without_noise
@@ -48,7 +48,7 @@ class WorkerClient:
     def __init__(
         self,
         library: str,
-        limits: Limits,
+        limits: WorkerLimits,
         environment: dict[str, str] | None = None,
         forks: ForkServer | None = None,
         interpreter: Interpreter = OWN_INTERPRETER,
@@ -101,7 +101,7 @@ class WorkerClient:
         self._was_killed = False
         try:
             self._worker.start()
-            answer = _value(self._worker.receive(Limits(START_SECONDS)))
+            answer = _value(self._worker.receive(WorkerLimits(START_SECONDS)))
         except LaunchError as error:
             self._was_killed = isinstance(error, KilledError)
             return str(error)
@@ -198,7 +198,7 @@ class Workers:
     def __init__(
         self,
         libraries: Mapping[str, str],
-        limits: Limits,
+        limits: WorkerLimits,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.libraries = dict(sorted(libraries.items()))

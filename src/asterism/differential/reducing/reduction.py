@@ -11,7 +11,7 @@ import numpy as np
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduce import (
     count_multiplications,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from asterism.core.files.folders import files_in
+from asterism.core.files.folders import list_plain_files
 from asterism.core.files.user_files import NO_FILE
 from asterism.models.keras_models.reading import KERAS_SUFFIXES
 
@@ -104,11 +104,11 @@ def _opened(
                 f"reduce.user_model is {path}, and no stage would know of changes of {weights}: "
                 "save both as one .keras or .h5 file, or move the weights away"
             )
-        with naming(path):
+        with name_file_in_errors(path):
             graph = graph_of_json(read_json(path), open_size, seed, shapes)
         return build_model(graph), graph, {}
     model = load_keras(path)
-    with naming(path):
+    with name_file_in_errors(path):
         return model, *graph_of(model, open_size, seed, shapes)
 
 
@@ -168,7 +168,7 @@ def user_models(params: ReduceParams) -> dict[str, tuple[Path, Shapes]]:
     given = Path(params.user_model)
     paths = [given]
     if given.is_dir():
-        paths = [path for path in files_in(given, below=False) if path.suffix in _SUFFIXES]
+        paths = [path for path in list_plain_files(given, below=False) if path.suffix in _SUFFIXES]
         if not paths:
             raise UserError(
                 f"reduce.user_model is the folder {given}, which holds no model "

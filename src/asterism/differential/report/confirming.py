@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
 
-from asterism.core.files.folders import own_temporary_folder
+from asterism.core.files.folders import private_temporary_folder
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.differential.adapters import torchvision
@@ -117,7 +117,7 @@ def run_script(
     text = script.read_text("utf-8", "replace")
     first = [light_keras.__file__] if light_keras.unneeded_by(text) else []
     first += [torchvision.__file__] if _NEEDS_TORCHVISION.search(text) else []
-    with own_temporary_folder() as folder:  # a process that is stopped removes no files
+    with private_temporary_folder() as folder:  # a process that is stopped removes no files
         given = dict(os.environ) | {"TMPDIR": str(folder)}
         if interpreter != OWN_INTERPRETER:  # it finds by itself what is to be found there
             given.pop("PYTHONPATH", None)

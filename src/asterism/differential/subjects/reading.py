@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.differential.subjects import SUBJECTS, ModelFile, Reader
 
 
@@ -124,7 +124,7 @@ def noting_failure(name: str, rejected: NotCompared) -> Iterator[None]:
         rejected.append((name, str(error)))
     except Exception as error:  # whatever one strange model brings about
         place = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"{type(error).__name__}: {telling_line(str(error))}"
+        said = f"{type(error).__name__}: {extract_reason(str(error))}"
         where = f"{Path(place.filename).name}:{place.lineno}"
         rejected.append((name, f"Asterism failed at it: {said} ({where})"))
 

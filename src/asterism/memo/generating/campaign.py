@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.resuming.checkpoints import count_appended
+from asterism.core.resuming.checkpoints import count_appended_items
 from asterism.memo.graphs.coverage import (
     PAPER_PAIRS,
     PAPER_TYPES,
@@ -174,7 +174,7 @@ def write_state(
     """
 
     def fill(folder: Path) -> None:
-        written = count_appended(folder / MUTANTS)
+        written = count_appended_items(folder / MUTANTS)
         new = [m.to_json() for m in campaign.mutants[written:]]
         path = folder / MUTANTS / f"{len(campaign.mutants):08d}.json"
         path.parent.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
-from asterism.core.files.limits import read_within, require_room
+from asterism.core.files.limits import read_within_limit, require_size_within_limit
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.names import require_plain_text
 
@@ -54,7 +54,7 @@ def read_litert(path: Path) -> bytes:
 
     require_file(path, "model file")
     with reading(str(path)):
-        content = read_within(path, "limits.model_mb")
+        content = read_within_limit(path, "limits.model_mb")
         if content[4:8] != b"TFL3":
             raise UserError(f"{path} is no LiteRT file, or is damaged")
         model = schema.Model.GetRootAs(content)
@@ -213,7 +213,7 @@ def _require_small_tensors(model: Any, path: Path) -> None:
             values = math.prod(max(1, size) for size in sizes)
             declared += max(values, stored[tensor.Buffer()])  # several tensors may have one buffer
     # A byte each: most tensors of a compressed model are no wider.
-    require_room(declared, "limits.array_mb", f"{path} declares tensors")
+    require_size_within_limit(declared, "limits.array_mb", f"{path} declares tensors")
 
 
 def numbers_in(values: Any) -> NDArray[Any]:

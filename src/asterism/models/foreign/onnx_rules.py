@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
-from asterism.core.files.limits import require_room
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.files.limits import require_size_within_limit
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.models.foreign.names import NameMap
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def require_sound(model: onnx.ModelProto, source: str) -> None:
                 raise UserError(
                     f"{source}: the attribute {part.name} is {part.s[:80]!r}, not one of its values"
                 )
-    require_room(declared, "limits.model_mb", f"{source} declares tensors")
+    require_size_within_limit(declared, "limits.model_mb", f"{source} declares tensors")
     for ends in (model.graph.input, model.graph.output):
         if len(ends) - len(model.graph.initializer) > _MOST_ENDS:  # old files list weights twice
             raise UserError(f"{source} has more than {_MOST_ENDS:,} inputs or outputs: not opened")
@@ -248,7 +248,7 @@ def _inline(model: onnx.ModelProto, source: str) -> None:
     try:
         model.CopyFrom(inliner.inline_local_functions(model, convert_version=True))
     except Exception as error:  # the inliner and the parser behind it raise types of their own
-        raise UserError(f"{source} has functions that fail: {telling_line(str(error))}") from None
+        raise UserError(f"{source} has functions that fail: {extract_reason(str(error))}") from None
     if model.functions:
         raise UserError(f"{source} has functions of other operator sets than its own: not opened")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.registry import closest
+from asterism.core.parameters.registry import suggest_closest
 from asterism.models.formats.keras import KerasRuntime
 from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
 from asterism.models.signatures.keras import RECURRENT_LAYERS
@@ -88,7 +88,9 @@ def find_layer(model: Any, name: str | None) -> Any:
     if name is not None:
         if name not in names:
             known = ", ".join(names)
-            raise UserError(f"the model has no layer {name!r}{closest(name, names)} ({known})")
+            raise UserError(
+                f"the model has no layer {name!r}{suggest_closest(name, names)} ({known})"
+            )
         return model.get_layer(name)
     recurrent = [layer for layer in model.layers if is_recurrent(layer)]
     if not recurrent:

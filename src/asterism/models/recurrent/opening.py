@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.models.isolated_model import Arrays, IsolatedModel, Served
 from asterism.models.recurrent.model import (
     Engine,
@@ -48,7 +48,7 @@ def open_rnn(path: Path, layer: str | None, *, isolated: bool = False) -> Recurr
         UserError: unreadable, of the wrong form, no such layer, no recurrent layer, or weights of
             NaN or infinity; or, isolated, it crashes or hangs.
     """
-    with naming(path):
+    with name_file_in_errors(path):
         engine = IsolatedEngine(path, layer) if isolated else open_engine(path, layer)
         return model_of(engine, path)
 

@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from asterism.core.files.artifacts import replacing, require_file
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.files.records import record_from
-from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.core.settings.regular_files import open_regular
 from asterism.models.foreign.onnx_files import pack_onnx
 from asterism.models.foreign.other_files import require_model_bytes
@@ -57,7 +57,7 @@ def keep_packed(file: Path, folder: Path) -> Path:
     """Where a model stays: a packed one in a folder, by its content; any other where it is."""
     if not file.parent.name.startswith(_PACKED):
         return file
-    target = folder / digest_of(file)[:12] / file.name
+    target = folder / hash_path(file)[:12] / file.name
     if not target.exists():
         with replacing(target) as temporary:
             shutil.copyfile(file, temporary)
@@ -124,7 +124,7 @@ def read_signature(path: Path) -> Signature:
 def _read(path: Path, file: tuple[int, ...]) -> Signature:
     """A file's signature, read once for as long as the file stays the same."""
     model = IsolatedModel(path, served_signature, [str(path)], patience=_SECONDS)
-    with closing(model), naming(path):
+    with closing(model), name_file_in_errors(path):
         return record_from(Signature, model.facts)
 
 

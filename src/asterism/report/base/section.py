@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.core.statistics import exact_interval
 
@@ -110,7 +110,7 @@ def bound_share(count: int, total: int) -> tuple[float, float]:
 def of_share(count: int, total: int, noun: str) -> str:
     """``96.0% to 99.2%, 360 images``."""
     low, high = bound_share(count, total)
-    return f"{percent(low)} to {percent(high)}, {counted(total, noun)}"
+    return f"{percent(low)} to {percent(high)}, {pluralise(total, noun)}"
 
 
 def listed(names: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.report.base.document import ranged
 from asterism.report.base.section import (
     INTERVALS,
@@ -153,7 +153,7 @@ def answer_difference(pairs: Sequence[PairResults]) -> FrontPageAnswer:
             KeyFigure(
                 "mean queries to find such a change",
                 ranged([f"{value:.0f}" for value in queries]),
-                counted(len(queries), "pair"),
+                pluralise(len(queries), "pair"),
                 ("artifacts/trigger/PAIR/summary.json: SEARCH.mean_queries",),
             )
         )
@@ -227,7 +227,7 @@ def _unusual(pairs: Sequence[PairResults]) -> Iterator[str]:
             yield f"The file of “{pair.name}” is {percent(pair.size)} of its original's{deflated}."
         if pair.unfinished:
             yield (
-                f"For “{pair.name}”, {counted(pair.unfinished, 'seed')} ran out of time, or a "
+                f"For “{pair.name}”, {pluralise(pair.unfinished, 'seed')} ran out of time, or a "
                 "model failed on them."
             )
     better = [pair.name for pair in pairs if pair.gained is not None and pair.gained > 0]

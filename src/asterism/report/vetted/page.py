@@ -20,7 +20,7 @@ from asterism.core.files.artifacts import (
 )
 from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import reading
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.pictures import png, svg
 from asterism.report.base.section import ReportSection, flat, percent
@@ -219,8 +219,8 @@ def _errors(path: Path) -> Markup:
     axes.legend()
     alt = (
         "Scatter chart on a logarithmic axis: relative error of each of "
-        f"{counted(len(table), 'tensor')} along the graph, as it is in the compressed graph and of "
-        "the node alone."
+        f"{pluralise(len(table), 'tensor')} along the graph, as it is in the compressed graph and "
+        "of the node alone."
     )
     return svg(
         figure, alt, "errors", table, "errors along the graph", "artifacts/vet_repair/tensors.csv"

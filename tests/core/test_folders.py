@@ -14,7 +14,7 @@ from asterism.core.files.folders import list_plain_files, remove_tree
 from asterism.core.files.hashes import hash_path
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.data.given import files_of
+from asterism.data.given import list_input_files
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import user_models
 
@@ -39,7 +39,7 @@ LINKS = {
     "all": "/",
 }
 READERS = {
-    "inputs": files_of,
+    "inputs": list_input_files,
     "hash": hash_path,
     "seed models": lambda folder: user_models(
         ReduceParams.model_construct(user_model=str(folder), models=[], user_input_shape=None)
@@ -70,7 +70,7 @@ def test_links_within_the_folder_are_files_and_a_circle_of_folders_is_no_matter(
     assert [path.name for path in list_plain_files(given, below=False)] == ["a.onnx", "again"]
 
 
-@pytest.mark.parametrize("read", [files_of, hash_path])
+@pytest.mark.parametrize("read", [list_input_files, hash_path])
 def test_a_pipe_is_not_waited_for(given, read):
     before = read(given)
     os.mkfifo(given / "pipe.png")

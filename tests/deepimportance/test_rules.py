@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from asterism.deepimportance.keras_layers import network_of
-from asterism.deepimportance.network import Linear, Sum
+from asterism.deepimportance.keras_layers import build_network
+from asterism.deepimportance.network import LinearOperation, WeightedSum
 from asterism.deepimportance.rules import (
     AlphaBeta,
     Epsilon,
@@ -54,8 +54,8 @@ def linear_layer(name):
     rng = np.random.default_rng(5)
     for weight in model.weights:
         weight.assign(rng.normal(size=weight.shape))
-    operation = network_of(model).nodes[-1].operation
-    assert isinstance(operation, Linear)
+    operation = build_network(model).nodes[-1].operation
+    assert isinstance(operation, LinearOperation)
     return model, operation, shape
 
 
@@ -124,6 +124,6 @@ def test_a_mean_of_tensors_is_a_sum_with_equal_weights(count):
     start = keras.Input((4,))
     parts = [L.Dense(3)(start) for _ in range(count)]
     model = keras.Model(start, L.Average()(parts))
-    network = network_of(model)
-    (mean,) = [n.operation for n in network.nodes if isinstance(n.operation, Sum)]
-    assert mean == Sum((1 / count,) * count)
+    network = build_network(model)
+    (mean,) = [n.operation for n in network.nodes if isinstance(n.operation, WeightedSum)]
+    assert mean == WeightedSum((1 / count,) * count)

@@ -14,7 +14,7 @@ from asterism.attacks.keras_network import KerasNetwork
 from asterism.compression.methods import compress
 from asterism.compression.params import CompressionParams
 from asterism.data import Dataset
-from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.fitting import fit_criteria
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import save_fitted
@@ -130,7 +130,7 @@ def adequacy(path: Path, folder: Path) -> None:
     model, data = load_keras(path), _pictures()
     labels = model.predict(UNIT.apply(data.train_images), verbose=0).argmax(1)
     judged = JudgedKeras(model, UNIT)
-    fitted = fit(judged, data.train_images, labels, importance(neurons=[2]), CRITERIA)
+    fitted = fit_criteria(judged, data.train_images, labels, importance(neurons=[2]), CRITERIA)
     save_fitted(fitted, folder)
     compute_heatmaps(judged, RULES, data.test_images, data.test_labels)
 

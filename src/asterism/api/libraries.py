@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from asterism.api.given import as_given
+from asterism.api.given import as_input_data
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.console import get_logger, log_to_stderr
 from asterism.core.messages.errors import UserError
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from asterism.differential.comparing.commands import compare_libraries as compare_files
 from asterism.differential.comparing.comparison import ComparisonRequest
 from asterism.models.signatures.reading import read_signature
@@ -110,8 +110,8 @@ def compare_libraries(
     file = _as_file(model, inputs, here)
     batch = None
     if inputs is not None:
-        given = as_given(inputs)
-        if isinstance(given, Arrays):
+        given = as_input_data(inputs)
+        if isinstance(given, ArrayInputs):
             batch = here / "inputs.npz"
             write_arrays(batch, **{read_signature(file).inputs[0].name: given.items})
         else:
@@ -156,8 +156,8 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
     if is_program(model):
         torch.export.save(model, target)
         return target
-    given = None if inputs is None else as_given(inputs)
-    if not isinstance(given, Arrays):
+    given = None if inputs is None else as_input_data(inputs)
+    if not isinstance(given, ArrayInputs):
         raise UserError("a module is exported with its inputs: give an array or a tensor")
     with evaluating(model):
         try:

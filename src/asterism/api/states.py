@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.given import as_given, is_file, is_torch_module
+from asterism.api.given import as_input_data, is_file, is_torch_module
 from asterism.api.lane_results import LaneResult
 from asterism.config import changed_params
 from asterism.core.files.artifacts import write_json
@@ -21,7 +21,7 @@ from asterism.core.messages.console import log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.svg import write_svg
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from asterism.deepstellar.criteria import measure_criteria
 from asterism.deepstellar.model.markov_chain import draw_markov_chain
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -199,10 +199,10 @@ def states(
     """
     log_to_stderr()
     params = changed_params(_Params, overrides, packaged_conf().parent)
-    parts = [as_given(sequences, labels)]
+    parts = [as_input_data(sequences, labels)]
     if tests is not None:
-        parts.append(as_given(tests, test_labels))
-    given = [part for part in parts if isinstance(part, Arrays)]
+        parts.append(as_input_data(tests, test_labels))
+    given = [part for part in parts if isinstance(part, ArrayInputs)]
     if len(given) < len(parts):
         raise UserError("sequences must be arrays: read the file first")
     with ExitStack() as after:
@@ -221,7 +221,7 @@ def states(
     )
 
 
-def _engine(model: Any, layer: str | None, given: Arrays, after: ExitStack) -> Any:
+def _engine(model: Any, layer: str | None, given: ArrayInputs, after: ExitStack) -> Any:
     if is_file(model):
         from asterism.models.recurrent.opening import IsolatedEngine
 

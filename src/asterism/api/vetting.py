@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.given import as_given, as_pair, file_or_none, in_python, is_file, read_as_they_are
+from asterism.api.given import (
+    as_input_data,
+    as_subject_pair,
+    file_or_none,
+    in_python,
+    is_file,
+    read_raw_arrays,
+)
 from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays
@@ -213,11 +220,11 @@ def vet(
     """
     log_to_stderr()
     with ExitStack() as after:
-        given = as_given(inputs, labels)
+        given = as_input_data(inputs, labels)
         label_file = file_or_none(labels)
         if isinstance(given, Path) and not (is_file(original) and is_file(compressed)):
-            given, label_file = read_as_they_are(given, kind, label_file), None
-        pair = as_pair(original, compressed, given, after)
+            given, label_file = read_raw_arrays(given, kind, label_file), None
+        pair = as_subject_pair(original, compressed, given, after)
         request = VetRequest(
             original=pair[0],
             compressed=pair[1],

@@ -10,7 +10,13 @@ from typing import Any
 from asterism.asking.lanes import LaneSupport, find_lane_support
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import pluralise
-from asterism.data.given import ARRAYS, class_folders, files_of, files_of_kind, kind_of
+from asterism.data.given import (
+    ARRAYS,
+    class_of_each_file,
+    files_of_kind,
+    infer_kind,
+    list_input_files,
+)
 from asterism.models.signatures.reading import read_signature, whole_file
 from asterism.models.signatures.signature import Signature, TensorSpec, kind_of_inputs
 from asterism.models.tensor_models.trial import require_runs
@@ -107,11 +113,11 @@ def describe_inputs(path: Path) -> str:
     Raises:
         UserError: there are none.
     """
-    files = files_of(path)
-    kind = kind_of(files)
+    files = list_input_files(path)
+    kind = infer_kind(files)
     if kind is None:
         return f"{path}: arrays of NumPy ({', '.join(ARRAYS)}), whose kind the model tells"
-    folders = set(class_folders(path, files_of_kind(path, kind)))
+    folders = set(class_of_each_file(path, files_of_kind(path, kind)))
     classes = f" in {len(folders)} subfolders, taken for classes" if folders else ""
     return f"{path}: {pluralise(len(files), 'file')}{classes}, kind {kind}"
 
@@ -160,9 +166,9 @@ def inputs_as_json(path: Path) -> dict[str, Any]:
     Raises:
         UserError: there are none.
     """
-    files = files_of(path)
-    kind = kind_of(files)
-    folders = [] if kind is None else class_folders(path, files_of_kind(path, kind))
+    files = list_input_files(path)
+    kind = infer_kind(files)
+    folders = [] if kind is None else class_of_each_file(path, files_of_kind(path, kind))
     return {"path": str(path), "files": len(files), "kind": kind, "classes": sorted(set(folders))}
 
 

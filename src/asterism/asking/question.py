@@ -54,7 +54,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.data.given import Arrays, GivenInputs
+from asterism.data.given import ArrayInputs, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
 from asterism.dvc_hydra.overrides import hydra_text, hydra_value
 from asterism.models.images_and_scores import PreprocessingParams
@@ -187,9 +187,9 @@ class _Question:
         """What parameters call the pair's files; objects have names there."""
         request, given = self._request, self._given
         found = {"original": given.original.reference, "compressed": given.compressed.reference}
-        objects = isinstance(given.inputs, Arrays) or None in (s.path for s in given.subjects)
+        objects = isinstance(given.inputs, ArrayInputs) or None in (s.path for s in given.subjects)
         found["inputs"] = (
-            "arrays" if isinstance(given.inputs, Arrays) else str(absolute_path(given.inputs))
+            "arrays" if isinstance(given.inputs, ArrayInputs) else str(absolute_path(given.inputs))
         )
         if request.labels is not None:
             found["labels"] = str(absolute_path(request.labels))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
-from asterism.data.given import Arrays, files_of, kind_of, type_of_arrays
+from asterism.data.given import ArrayInputs, infer_kind, list_input_files, read_input_dtype
 from asterism.data.kinds import INPUT_KINDS
 from asterism.dvc_hydra.overrides import hydra_value
 from asterism.models.signatures.signature import (
@@ -59,7 +59,7 @@ class VetRequest:
 
     original: Path | Subject
     compressed: Path | Subject
-    inputs: Path | Arrays
+    inputs: Path | ArrayInputs
     kind: str | None = None
     comparison: str | None = None
     options: Mapping[str, Any] | None = None
@@ -144,11 +144,11 @@ def resolve_kind(request: VetRequest, signature: Signature) -> tuple[str, str]:
     by_model, why = kind_of_inputs(signature)
     told = f"kind {by_model}: {why} (another: --kind)"
     inputs = request.inputs
-    if isinstance(inputs, Arrays):
+    if isinstance(inputs, ArrayInputs):
         dtype: np.dtype[Any] | None = inputs.items.dtype
     else:
-        files = files_of(inputs)
-        by_files = kind_of(files)
+        files = list_input_files(inputs)
+        by_files = infer_kind(files)
         if by_files == "bytes" and not _takes_bytes(by_model, signature.given[0]):
             how = "turn texts into rows of tokens" if by_model == "tokens" else "convert it"
             raise UserError(
@@ -157,7 +157,7 @@ def resolve_kind(request: VetRequest, signature: Signature) -> tuple[str, str]:
             )
         if by_files is not None:
             return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"
-        dtype = type_of_arrays(files[0])
+        dtype = read_input_dtype(files[0])
     if by_model == "images" and dtype not in (None, np.uint8):
         return "tensors", "kind tensors: they are no bytes, as pictures are (another: --kind)"
     return by_model, told

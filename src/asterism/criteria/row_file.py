@@ -69,7 +69,7 @@ class RowFile:
             yield start, self.read(start, start + size)
 
 
-def zobrist(purpose: str, *shape: int) -> Keys:
+def zobrist_keys(purpose: str, *shape: int) -> Keys:
     """A random 64-bit key for each of some elementary facts.
 
     The exclusive or of its facts' keys names a combination of them (Zobrist 1970). Two different

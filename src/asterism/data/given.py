@@ -59,7 +59,7 @@ class GivenInputs(LabelledItems):
 
 
 @dataclass(frozen=True, eq=False)
-class Arrays(LabelledItems):
+class ArrayInputs(LabelledItems):
     """Inputs in memory.
 
     Attributes:
@@ -87,7 +87,7 @@ class Arrays(LabelledItems):
         return GivenInputs(items, self.labels, self.classes, names, notes, kind=kind)
 
 
-def files_of(path: Path) -> list[Path]:
+def list_input_files(path: Path) -> list[Path]:
     """The file, or all files of a folder and of its subfolders, in the order of their names.
 
     Hidden files and folders are left out: editors and systems keep copies and notes there.
@@ -110,7 +110,7 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def kind_of(files: Sequence[Path]) -> str | None:
+def infer_kind(files: Sequence[Path]) -> str | None:
     """The kind that most files' suffixes stand for; None for files of arrays, which say nothing."""
     if files[0].suffix in ARRAYS:
         return None
@@ -119,7 +119,7 @@ def kind_of(files: Sequence[Path]) -> str | None:
     return counts.most_common(1)[0][0]
 
 
-def type_of_arrays(path: Path) -> np.dtype[Any] | None:
+def read_input_dtype(path: Path) -> np.dtype[Any] | None:
     """The type of the inputs of an ``.npz`` or ``.npy`` file; None where it holds no inputs.
 
     Raises:
@@ -132,10 +132,10 @@ def type_of_arrays(path: Path) -> np.dtype[Any] | None:
 def files_of_kind(path: Path, kind: str) -> list[Path]:
     """The file, or all files of a folder and of its subfolders, that are of a kind."""
     suffixes = INPUT_KINDS[kind].suffixes
-    return [p for p in files_of(path) if not suffixes or p.suffix.lower() in suffixes]
+    return [p for p in list_input_files(path) if not suffixes or p.suffix.lower() in suffixes]
 
 
-def class_folders(path: Path, files: Sequence[Path]) -> list[str]:
+def class_of_each_file(path: Path, files: Sequence[Path]) -> list[str]:
     """The class of each file: the first folder below ``path`` that the file is in.
 
     Empty where the folders are no classes: there are fewer than two, or files lie beside them.
@@ -163,7 +163,7 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
         UserError: there are none, one is damaged, they do not fit together or into the model, or
             labels are missing.
     """
-    files = files_of(path)
+    files = list_input_files(path)
     if files[0].suffix in ARRAYS:
         return _of_arrays(files[0], kind, labels)
     reader = INPUT_KINDS[kind]
@@ -187,7 +187,7 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
             origins.append(file)
     with name_file_in_errors(path):
         array, changed = reader.stack(items, shaping)
-    found, classes = _labels(path, names, class_folders(path, origins), labels)
+    found, classes = _labels(path, names, class_of_each_file(path, origins), labels)
     return GivenInputs(array, found, classes, tuple(names), (*notes, *changed), kind=kind)
 
 
@@ -202,9 +202,9 @@ def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
         )
     own = next((arrays[name] for name in _LABELS if name in arrays), None)
     if own is not None and labels is None:
-        return Arrays(items, _own_labels(own, len(items), path)).as_kind(kind)
+        return ArrayInputs(items, _own_labels(own, len(items), path)).as_kind(kind)
     names = [str(number) for number in range(len(items))]
-    return Arrays(items, *_labels(path, names, [], labels)).as_kind(kind)
+    return ArrayInputs(items, *_labels(path, names, [], labels)).as_kind(kind)
 
 
 def _own_labels(own: NDArray[Any], count: int, path: Path) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ _FRAMES = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xC
 _ALONE = {0x01, *range(0xD0, 0xD9)}
 
 
-def size_of_image(content: bytes) -> tuple[int, int] | None:
+def read_image_size(content: bytes) -> tuple[int, int] | None:
     """Height and width that a PNG or a JPEG declares; None of anything else."""
     if content.startswith(_PNG) and content[12:16] == b"IHDR" and len(content) >= 24:
         width, height = struct.unpack(">II", content[16:24])
@@ -56,7 +56,7 @@ def read_picture(path: Path) -> NDArray[np.uint8]:
     require_file(path, "image")
     with reading(f"the image {path}"):
         content = read_within_limit(path, "limits.image_mb")
-        size = size_of_image(content)
+        size = read_image_size(content)
         if size is None:
             raise ValueError("it is neither PNG nor JPEG, or is damaged")
         height, width = size

@@ -56,7 +56,7 @@ class RuleSettings:
 COMPOSITES: Registry[Callable[[RuleSettings], Composite]] = Registry("composite")
 
 
-def composite_of(params: RelevanceParams) -> Composite:
+def build_composite(params: RelevanceParams) -> Composite:
     """The composite that the parameters name."""
     settings = RuleSettings(params.epsilon, params.alpha, params.alpha - 1, params.gamma)
     return COMPOSITES[params.composite](settings)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
 from asterism.attacks.methods import as_pixels, noise_of_length
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
@@ -58,11 +58,11 @@ class ControlledAugmentation:
             yield noise_of_length(pixels, self.lengths, positions, self.seed)
 
 
-def compare(
+def draw_controls(
     augmentation: AugmentationSet,
     name: str,
     images: NDArray[np.uint8],
-    split: Split,
+    split: TestSetSplit,
     draws: int,
     noise_std: float,
     seed: int,

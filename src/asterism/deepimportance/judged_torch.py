@@ -22,18 +22,18 @@ from asterism.deepimportance.judged_model import (
     PixelExplainer,
     Recorder,
 )
-from asterism.deepimportance.network import Linear
+from asterism.deepimportance.network import LinearOperation
 from asterism.deepimportance.relevance import (
-    node_of_layer,
-    propagate,
-    relevance_carriers,
+    find_node_of_layer,
+    find_relevance_carriers,
+    propagate_relevance,
     require_path,
 )
 from asterism.deepimportance.torch_layers import (
     ACTIVATIONS,
     CHANNELS_FIRST,
     GraphCall,
-    network_of_graph,
+    build_graph_network,
 )
 from asterism.models.formats import as_array
 from asterism.models.images_and_scores import PreprocessingParams, model_input
@@ -75,7 +75,7 @@ class JudgedTorch(JudgedModel):
         size = given.meta["val"].shape[0]
         self._rows, self._fixed = (size, True) if isinstance(size, int) else (_ROWS, False)
         low, high = self._ends(example)
-        self._network, self._calls = network_of_graph(module, low, high)
+        self._network, self._calls = build_graph_network(module, low, high)
         self.layers = list(self._calls)
         (ends,) = (node.args[0] for node in module.graph.nodes if node.op == "output")
         last = (ends[0] if isinstance(ends, list | tuple) else ends).meta["val"].shape
@@ -92,13 +92,13 @@ class JudgedTorch(JudgedModel):
 
     def hidden_layers(self) -> list[str]:
         """See :meth:`.JudgedModel.hidden_layers`."""
-        place, reached = self._network.outputs_of, relevance_carriers(self._network)
+        place, reached = self._network.outputs_of, find_relevance_carriers(self._network)
         inner = [n for n in self.layers if place[n] in reached and place[n] < self._network.start]
         active = {place[n]: n for n in inner if self._calls[n].operator in ACTIVATIONS}
         weighing = {
             place[n]: n
             for n in inner
-            if isinstance(self._network.nodes[place[n]].operation, Linear)
+            if isinstance(self._network.nodes[place[n]].operation, LinearOperation)
         }
         found = list((active or weighing).values())
         if not found:
@@ -128,7 +128,7 @@ class JudgedTorch(JudgedModel):
 
     def explainer(self, layer: str, composite: Composite) -> Explainer:
         """See :meth:`.JudgedModel.explainer`."""
-        target, axis = node_of_layer(self._network, layer), _neurons(self._calls[layer])
+        target, axis = find_node_of_layer(self._network, layer), _neurons(self._calls[layer])
 
         def explained(x: torch.Tensor) -> list[torch.Tensor]:
             scores, found = self._relevance(x, None, composite, target)
@@ -163,7 +163,7 @@ class JudgedTorch(JudgedModel):
         flat = scores.reshape(len(x), -1)
         chosen = flat.argmax(1) if labels is None else labels.to(flat.device)
         seed = (flat * nn.functional.one_hot(chosen, flat.shape[1])).reshape(scores.shape)
-        return flat, propagate(self._network, composite, values, seed, target)
+        return flat, propagate_relevance(self._network, composite, values, seed, target)
 
     def on_pixels(self) -> PixelNetwork:
         """See :meth:`.JudgedModel.on_pixels`."""

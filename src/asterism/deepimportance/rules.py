@@ -16,8 +16,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from asterism.deepimportance.network import Linear
-from asterism.deepimportance.tensor_ops import Tensor, TensorOps, ops_of
+from asterism.deepimportance.network import LinearOperation
+from asterism.deepimportance.tensor_ops import Tensor, TensorOps, find_tensor_ops
 
 #: Keeps a denominator away from zero in the rules that have no ε of their own.
 STABILISER = 1e-6
@@ -36,7 +36,7 @@ class RelevanceStep:
             operations that see the network's input (for z^B).
     """
 
-    operation: Linear
+    operation: LinearOperation
     x: Tensor
     relevance: Tensor
     nonnegative: bool
@@ -45,7 +45,7 @@ class RelevanceStep:
     @property
     def ops(self) -> TensorOps:
         """Operations on its tensors."""
-        return ops_of(self.x)
+        return find_tensor_ops(self.x)
 
 
 class RelevanceRule(ABC):
@@ -90,10 +90,12 @@ class AlphaBeta(RelevanceRule):
             supporting = [(x_plus, plus), (x_minus, minus)]
             opposing = [(x_plus, minus), (x_minus, plus)]
         positive = weighted_sum(at, supporting) + ops.positive(bias)
-        result = self.alpha * redistribute(at, supporting, per_unit(at.relevance, positive))
+        result = self.alpha * redistribute(at, supporting, divide_relevance(at.relevance, positive))
         if self.beta:
             negative = at.operation.forward(at.x) - positive
-            result -= self.beta * redistribute(at, opposing, per_unit(at.relevance, negative))
+            result -= self.beta * redistribute(
+                at, opposing, divide_relevance(at.relevance, negative)
+            )
         return result
 
 
@@ -176,7 +178,9 @@ def share_relevance(
     With parts ``(a, v)`` of the input and the kernel, ``z_k = Σ_parts Σ_j a_j v_jk + bias_k`` and
     the result is ``R_j = Σ_k Σ_parts a_j v_jk / stabilise(z_k) R_k``.
     """
-    return redistribute(at, parts, per_unit(relevance, weighted_sum(at, parts) + bias, epsilon))
+    return redistribute(
+        at, parts, divide_relevance(relevance, weighted_sum(at, parts) + bias, epsilon)
+    )
 
 
 def weighted_sum(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
@@ -184,9 +188,9 @@ def weighted_sum(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> T
     return at.ops.total([at.operation.function(a, v) for a, v in parts])
 
 
-def per_unit(relevance: Tensor, z: Tensor, epsilon: float = STABILISER) -> Tensor:
+def divide_relevance(relevance: Tensor, z: Tensor, epsilon: float = STABILISER) -> Tensor:
     """``R_k / stabilise(z_k)``."""
-    return ops_of(z).ratio(relevance, stabilise(z, epsilon))
+    return find_tensor_ops(z).ratio(relevance, stabilise(z, epsilon))
 
 
 def redistribute(
@@ -208,7 +212,7 @@ def redistribute(
 
 def stabilise(z: Tensor, epsilon: float) -> Tensor:
     """``z + ε sign(z)``, with ``sign(0) = 1``."""
-    ops = ops_of(z)
+    ops = find_tensor_ops(z)
     step = ops.constant(epsilon, z)
     return z + ops.where(z >= 0, step, -step)
 

@@ -45,7 +45,7 @@ def item_codes(codes: NDArray[np.int64], items: Items) -> NDArray[np.int64]:
     return (mixed >> np.uint64(1)).astype(np.int64)
 
 
-def jaccard(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+def compute_jaccard(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
     """Jaccard index of every pair of traces.
 
     Args:
@@ -88,7 +88,7 @@ def similarity_to_class(
     for label in np.unique(predicted):
         mine, its = predicted == label, reference_labels == label
         if its.any():
-            similarity[mine] = jaccard(traces[mine], known[its]).mean(axis=1)
+            similarity[mine] = compute_jaccard(traces[mine], known[its]).mean(axis=1)
     return similarity
 
 

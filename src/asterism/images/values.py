@@ -21,7 +21,7 @@ from asterism.core.random_streams import (
     draw_standard_normal,
     draw_uniform_levels,
 )
-from asterism.images import MUTATORS, Images, Mutator, to_pixels, wrapped
+from asterism.images import MUTATORS, Images, Mutator, to_pixels, wrap_levels
 
 
 @MUTATORS.register("gaussian_noise")
@@ -50,7 +50,7 @@ class GaussianNoise(Mutator):
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         noisy = images + draws["noise"]
-        return wrapped(noisy) if self.wrap else to_pixels(noisy)
+        return wrap_levels(noisy) if self.wrap else to_pixels(noisy)
 
 
 @MUTATORS.register("multiplicative_noise")
@@ -89,7 +89,7 @@ class MultiplicativeNoise(Mutator):
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         scaled = images * draws["factors"]
-        return wrapped(scaled) if self.wrap else to_pixels(scaled)
+        return wrap_levels(scaled) if self.wrap else to_pixels(scaled)
 
 
 @MUTATORS.register("salt_and_pepper_noise")

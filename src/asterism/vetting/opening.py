@@ -17,7 +17,7 @@ from asterism.core.files.hashes import hash_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.core.random_streams import stream
-from asterism.data.given import Arrays, GivenInputs, read_inputs
+from asterism.data.given import ArrayInputs, GivenInputs, read_inputs
 from asterism.data.kinds import Shaping
 from asterism.dflare.comparisons import Comparison, build_comparison, unanswered_inputs
 from asterism.dflare.comparisons.labels import TopLabel
@@ -45,7 +45,7 @@ class GivenPair:
 
     original: Subject
     compressed: Subject
-    inputs: Path | Arrays
+    inputs: Path | ArrayInputs
     keeps_answers: bool = False
 
     @staticmethod
@@ -66,7 +66,7 @@ class GivenPair:
         found = {
             "original": self.original.digest,
             "compressed": self.compressed.digest,
-            "inputs": inputs.digest() if isinstance(inputs, Arrays) else hash_path(inputs),
+            "inputs": inputs.digest() if isinstance(inputs, ArrayInputs) else hash_path(inputs),
             "labels": None if labels is None else hash_path(labels),
         }
         return {name: digest for name, digest in found.items() if digest is not None}
@@ -286,7 +286,7 @@ def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:
 
 
 def read_given(
-    params: VetParams, signature: Signature, given: Path | Arrays | None = None
+    params: VetParams, signature: Signature, given: Path | ArrayInputs | None = None
 ) -> GivenInputs:
     """The inputs, in the form that a model expects.
 
@@ -295,7 +295,7 @@ def read_given(
         signature: the signature of the model.
         given: a file, a folder, or arrays; None for what the parameters name.
     """
-    if isinstance(given, Arrays):
+    if isinstance(given, ArrayInputs):
         return given.as_kind(params.domain.kind)
     options: dict[str, Any] = dict(params.domain.options)
     spec = next((s for s in signature.given if s.name == params.feeding.input), signature.given[0])

@@ -19,7 +19,7 @@ from asterism.criteria.families import (
     Floats,
     NeuronItems,
 )
-from asterism.criteria.row_file import Keys, KeyTable, zobrist
+from asterism.criteria.row_file import Keys, KeyTable, zobrist_keys
 
 
 @ACTIVATION_CRITERIA.register("neuron_coverage")
@@ -82,7 +82,7 @@ class TopKNeuronPatterns(ChosenCriterion):
         """See :meth:`Criterion.update`."""
         patterns = np.zeros(len(batch), np.uint64)
         for name, values in batch.layers.items():
-            facts = self._facts.setdefault(name, zobrist(f"top {name}", values.shape[1]))
+            facts = self._facts.setdefault(name, zobrist_keys(f"top {name}", values.shape[1]))
             patterns ^= np.bitwise_xor.reduce(facts[top_k(values, self.options.k)], axis=1)
         different = np.unique(patterns)
         self.covered.add(different[~self.covered.has(different)])

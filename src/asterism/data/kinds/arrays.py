@@ -30,17 +30,17 @@ class _Arrays(InputKind):
 
 
 @INPUT_KINDS.register("tokens")
-class Tokens(_Arrays):
+class TokenKind(_Arrays):
     """Token ids, integers ``(N, T)``."""
 
 
 @INPUT_KINDS.register("tensors")
-class Tensors(_Arrays):
+class TensorKind(_Arrays):
     """Real numbers ``(N, ...)``, or integers that stand for such."""
 
 
 @INPUT_KINDS.register("bytes")
-class Bytes(InputKind):
+class ByteKind(InputKind):
     """Bytes, int32 ``(N, T)``, filled up with ``pad`` behind their end."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()  # all that no other kind claims

@@ -20,7 +20,7 @@ from asterism.data.kinds import (
     InputKind,
     Shaping,
     fitted_length,
-    require_room_for,
+    require_array_within_limit,
 )
 
 #: Reads of a file's parts, of which a sound has a handful.
@@ -42,7 +42,7 @@ class _FewParts(io.BufferedReader):
 
 
 @INPUT_KINDS.register("sound")
-class Sound(InputKind):
+class SoundKind(InputKind):
     """Waveforms, float32 ``(N, S)`` in [-1, 1]."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".wav",)
@@ -63,7 +63,7 @@ class Sound(InputKind):
         if shaping.rate is not None and rate != shaping.rate:
             if not 1 <= rate <= _MOST_RATE:
                 raise UserError(f"{path} has {rate:,} samples a second: no sound has so many")
-            require_room_for(1, (len(wave) * shaping.rate // rate,), wave.itemsize)
+            require_array_within_limit(1, (len(wave) * shaping.rate // rate,), wave.itemsize)
             common = gcd(rate, shaping.rate)
             wave = resample_poly(wave, shaping.rate // common, rate // common)
         return [np.clip(wave, -1, 1).astype(np.float32)]  # resampling overshoots

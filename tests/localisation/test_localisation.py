@@ -16,10 +16,10 @@ from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import hybrid_model
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs, pair_graphs
-from asterism.localisation.repair import judged, repair_curve
+from asterism.localisation.repair import judge_repaired_file, repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.scales import observed_values
-from asterism.localisation.tensor_errors import RunningSums, tensor_errors
+from asterism.localisation.tensor_errors import RunningSums, measure_tensor_errors
 from onnx_texts import onnx_model
 from thinning import every
 
@@ -77,7 +77,7 @@ def test_every_weighted_node_is_found_under_its_name(network, how):
 def test_own_errors_are_those_of_a_node_that_takes_the_originals_tensors():
     """The slow twin: each node alone in the original, by a hybrid in which all others are float."""
     pair = matched("convolutional", "per_tensor")
-    errors = {e.tensor: e for e in tensor_errors(pair, inputs())}
+    errors = {e.tensor: e for e in measure_tensor_errors(pair, inputs())}
     feed = inputs(20)[0]
     for index, node in enumerate(pair.nodes):
         others = [i for i in range(len(pair.nodes)) if i != index]
@@ -86,7 +86,7 @@ def test_own_errors_are_those_of_a_node_that_takes_the_originals_tensors():
         wanted = Session(trained("convolutional"), "original").run(feed)["logits"]
         assert np.abs(outputs - wanted).max() > 0
         if "logits" in node.outputs:
-            few = {e.tensor: e for e in tensor_errors(pair, [feed])}["logits"].own
+            few = {e.tensor: e for e in measure_tensor_errors(pair, [feed])}["logits"].own
             noise = np.linalg.norm(outputs - wanted) / np.linalg.norm(wanted)
             assert few is not None
             assert few.relative_l2 == pytest.approx(noise, rel=0.02)
@@ -153,7 +153,7 @@ def test_the_curve_repairs_more_with_more_nodes_and_holds_on_other_inputs():
     assert errors[0] == 1.0
     assert errors[-1] < 0.3
     best = max(curve.files, key=lambda f: f.gone)
-    base, repaired = judged(best.content, pair, inputs(60, 1500), difference)
+    base, repaired = judge_repaired_file(best.content, pair, inputs(60, 1500), difference)
     assert repaired.deviation < 0.6 * base.deviation
     assert curve.smallest(best.expected) is not None
     assert curve.smallest(2.0) is None

@@ -12,7 +12,7 @@ from asterism.localisation.qoperators import QuantisedOperators
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
 from asterism.localisation.running import Session, batches
-from asterism.localisation.scales import best_range, by_channel, observed_values
+from asterism.localisation.scales import fit_range, observed_values, quantise_by_channel
 from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def quantised():
 @pytest.mark.parametrize("axis", [-1, 0, 1])
 def test_weights_get_a_symmetric_scale_for_each_channel(dtype, axis):
     wanted = np.array([[1.0, -8.0, 0.0], [-2.0, 4.0, 0.0]])
-    values, scale, zero = by_channel(wanted, axis, dtype)
+    values, scale, zero = quantise_by_channel(wanted, axis, dtype)
     middle = 0 if dtype == np.int8 else 128
     largest = {-1: [8.0], 0: [8.0, 4.0], 1: [2.0, 8.0, 0.0]}[axis]
     scales = [size / 127 if size else 1.0 for size in largest]
@@ -72,7 +72,7 @@ def test_weights_get_a_symmetric_scale_for_each_channel(dtype, axis):
 )
 def test_a_range_holds_all_values_and_zero(dtype, observed, low, high):
     limits = np.iinfo(dtype)
-    scale, point = best_range(np.array(observed), dtype, np.array([1.0]))
+    scale, point = fit_range(np.array(observed), dtype, np.array([1.0]))
     assert (scale.dtype, point.dtype) == (np.float32, dtype)
     step = (high - low) / (int(limits.max) - int(limits.min))
     assert float(scale) == pytest.approx(step, rel=1e-5)
@@ -87,13 +87,13 @@ def test_a_range_is_smaller_where_that_serves_most_values():
         return np.square((levels - int(point)) * float(scale) - many).sum()
 
     shares = np.array([1.0, 0.5, 0.98])
-    tried = [best_range(many, np.uint8, shares[n : n + 1]) for n in range(3)]
+    tried = [fit_range(many, np.uint8, shares[n : n + 1]) for n in range(3)]
     errors = [error(*one) for one in tried]
-    best = best_range(many, np.uint8, shares)
+    best = fit_range(many, np.uint8, shares)
     assert best == tried[int(np.argmin(errors))]
-    even = best_range(np.linspace(-1, 1, 2000), np.uint8, shares)
+    even = fit_range(np.linspace(-1, 1, 2000), np.uint8, shares)
     assert float(even[0]) == pytest.approx(2 / 255)
-    nothing = best_range(np.zeros(3), np.int8)
+    nothing = fit_range(np.zeros(3), np.int8)
     assert (float(nothing[0]), int(nothing[1])) == (1, -128)
 
 

@@ -93,11 +93,11 @@ def end_of_worker(path: Path) -> object:
 
 def litert_tables(path: Path) -> object:
     """The signature, and what is changed of a graph before it is converted to ONNX."""
-    from asterism.localisation.lite_graphs import convertible
+    from asterism.localisation.lite_graphs import make_convertible
     from asterism.models.foreign.litert import read_litert
     from asterism.models.signatures.tflite import tflite_signature
 
-    return tflite_signature(path), len(convertible(read_litert(path), str(path)))
+    return tflite_signature(path), len(make_convertible(read_litert(path), str(path)))
 
 
 def _classifiers(suffix: str) -> Callable[[Places], None]:

@@ -21,7 +21,7 @@ from asterism.deepstellar.fuzzing.results import Corpus, save_population
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.params import AbstractionParams
 from asterism.deepstellar.seeds import SeedInputs
-from asterism.dflare.outcome import Findings, SeedRecord, Trigger
+from asterism.dflare.outcome import SearchResult, SeedRecord, Trigger
 from asterism.dflare.trigger import load_seeds
 from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
@@ -159,7 +159,7 @@ def corpus_files(place: Places) -> None:
 
 
 def use_triggers(path: Path) -> object:
-    return len(Findings.load(path).triggers), len(load_seeds(path).items)
+    return len(SearchResult.load(path).triggers), len(load_seeds(path).items)
 
 
 def triggers_files(place: Places) -> None:
@@ -167,7 +167,7 @@ def triggers_files(place: Places) -> None:
     scores = np.full(3, 1 / 3, np.float32)
     triggers = [Trigger(i, 5 + i, ("noise", "shear"), items[i], scores, scores) for i in range(2)]
     records = [SeedRecord(0, "found", 5), SeedRecord(2, "failed", 9, "crash")]
-    Findings(records, triggers, triggers).save(place(0))
+    SearchResult(records, triggers, triggers).save(place(0))
     write_arrays(place(0) / "seeds.npz", items=items, numbers=np.arange(3))
 
 

@@ -21,7 +21,7 @@ from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting import judging, onnx_pairs, repairing
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.judging import judge_repair
-from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
+from asterism.vetting.onnx_pairs import OnnxPair, open_as_onnx
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.repair_figures import JudgedRepair, RepairFigures, Speed
 from asterism.vetting.repairing import repair_opened
@@ -131,7 +131,7 @@ def test_the_repair_sees_one_half_of_the_inputs_and_what_was_found_from_it(
 def test_the_curve_the_ranking_and_the_errors_are_left_as_tables(repaired, tmp_path, monkeypatch):
     fed = []
     monkeypatch.setattr(
-        repairing, "latency", lambda content, one: fed.append(one) or len(content) / 1e3
+        repairing, "measure_latency", lambda content, one: fed.append(one) or len(content) / 1e3
     )
     curve = repaired()["repair_curve"]
     ranking = read_table(tmp_path / "repaired/ranking.csv").to_dicts()
@@ -264,11 +264,11 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
         return RepairCurve(usual.pair, usual.localisation, files, 7)
 
     monkeypatch.setattr(repairing, "repair_curve", curve)
-    monkeypatch.setattr(repairing, "latency", lambda _content, _one: 0.0)
+    monkeypatch.setattr(repairing, "measure_latency", lambda _content, _one: 0.0)
     monkeypatch.setattr(judging, "judge_repair", lambda *_given: judged_repair())
     slow = Speed("repaired", 1, 1000.0)
-    monkeypatch.setattr(judging, "open_model_beside", lambda *_given: nullcontext())
-    monkeypatch.setattr(judging, "speed_of", lambda *_given: slow)
+    monkeypatch.setattr(judging, "open_alternative_model", lambda *_given: nullcontext())
+    monkeypatch.setattr(judging, "measure_speed", lambda *_given: slow)
     facts = repaired(triggers=nothing_found)["facts"]
     file = tmp_path / "repaired/repaired.onnx"
     assert facts["evaluations"] == 7
@@ -450,7 +450,7 @@ def test_a_new_search_has_its_own_random_numbers(digits):
 
 
 def test_a_pair_of_onnx_files_is_taken_as_it_is(digits):
-    with opened(digits, "damaged.onnx") as vetted, opened_as_onnx(vetted) as pair:
+    with opened(digits, "damaged.onnx") as vetted, open_as_onnx(vetted) as pair:
         assert (pair.original, pair.compressed) == (
             digits / "original.onnx",
             digits / "damaged.onnx",
@@ -563,12 +563,12 @@ def test_which_files_can_exchange_nodes(monkeypatch, original, compressed, possi
     models = (Rule(name, lambda x: x) for name in "fg")  # only the files' names count
     vetted = vetted_rules(params, np.zeros((1, 2)), *models)
     if possible:
-        with opened_as_onnx(vetted) as pair:
+        with open_as_onnx(vetted) as pair:
             assert pair.vetted is vetted
             names = [path.name for path in (pair.original, pair.compressed)]
             assert names == [f"{original}.onnx", f"{compressed}.onnx"]
             assert pair.original != pair.compressed
         assert not any(folder.exists() for folder in folders), "conversions are removed"
     else:
-        with pytest.raises(UserError, match="give two ONNX files"), opened_as_onnx(vetted):
+        with pytest.raises(UserError, match="give two ONNX files"), open_as_onnx(vetted):
             pass

@@ -9,7 +9,7 @@ from small_vetting import run_stages, with_files
 
 from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
-from asterism.vetting.onnx_pairs import opened_as_onnx
+from asterism.vetting.onnx_pairs import open_as_onnx
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.repairing import repair_opened
 from localisation import streaming_networks
@@ -53,7 +53,7 @@ def settled(folder, compressed="damaged.onnx"):
 
 def test_runs_are_judged_as_the_vetting_judges_items(tmp_path):
     params = settled(made(tmp_path)).params
-    with open_vetted(params, 0) as vetted, opened_as_onnx(vetted) as pair:
+    with open_vetted(params, 0) as vetted, open_as_onnx(vetted) as pair:
         runs = pair.runs(vetted.inputs.items[:20])
         assert [len(run.first["x"]) for run in runs] == [8, 8, 4]
         assert [len(run.later) for run in runs] == [streaming_networks.CALLS - 1] * 3

@@ -16,7 +16,7 @@ from asterism.models.foreign.torch_operators import import_quietly
 from asterism.models.formats import open_runtime
 from asterism.models.formats.torch_export import open_program, save_program
 from asterism.models.signatures.reading import read_signature
-from asterism.vetting.quantised_graphs import exchange_of
+from asterism.vetting.quantised_graphs import choose_part_exchange
 from thinning import every
 
 
@@ -88,7 +88,7 @@ def test_a_file_of_a_quantised_module_is_put_into_float_in_part(name, coarse, di
     wanted, before = (next(iter(program.run(given).values())) for program in programs)
     original, compressed = programs
     named = original.named, compressed.named
-    pair = exchange_of(original.plain, compressed.plain, named)
+    pair = choose_part_exchange(original.plain, compressed.plain, named)
     names = ["body.0", "body.2", "head"]
     assert [part.name for part in pair.parts] == names
     assert list(pair.coarse) == (names if coarse else [])
@@ -156,7 +156,7 @@ def test_the_bad_module_is_blamed_and_the_told_lines_repair_it(name, digits, tmp
 def test_all_of_a_graph_in_float_is_the_original(dynamic, digits):
     net, rows, _ = digits
     graph = quantised_graph(net, rows, dynamic)
-    pair = exchange_of(net, graph)
+    pair = choose_part_exchange(net, graph)
     names = [part.name for part in pair.parts]
     assert names == ["conv", "body.0", "body.2", "head"]
     with torch.no_grad():
@@ -177,7 +177,7 @@ def test_exported_programs_are_repaired_too(digits):
     with torch.no_grad():
         wrong = (found.repaired(rows).argmax(1) != net(rows).argmax(1)).double().mean()
     assert wrong < found.differs.mean() / 3
-    pair = exchange_of(original.module(), small.module())
+    pair = choose_part_exchange(original.module(), small.module())
     with torch.no_grad():
         whole = pair.in_float([part.name for part in pair.parts])(rows)
     torch.testing.assert_close(whole, net(rows), rtol=1e-4, atol=1e-4)

@@ -30,8 +30,13 @@ from asterism.dflare.comparisons import Comparison
 from asterism.project import packaged_conf
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.certificate import VettedNumbers, certify, explain_repair, verdict_on
-from asterism.vetting.measurement import Flips, measure_opened
+from asterism.vetting.certificate import (
+    VettedNumbers,
+    compute_verdict,
+    explain_repair,
+    make_certificate,
+)
+from asterism.vetting.measurement import FlipCounts, measure_opened
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import CERTIFICATE, VetParams
 from asterism.vetting.repairing import repair_opened
@@ -70,7 +75,7 @@ class Vetting:
     reasons: tuple[str, ...]
     criteria: tuple[Threshold, ...]
     agreement: Agreement
-    flips: tuple[Flips, ...]
+    flips: tuple[FlipCounts, ...]
     searches: Mapping[str, Any]
     repair: Mapping[str, Any]
     settled: tuple[str, ...]
@@ -96,9 +101,9 @@ class Vetting:
         """
         if "kept_in_float" not in self.repair or "sha256" in self.repair:
             return None
-        from asterism.vetting.quantised_graphs import exchange_of
+        from asterism.vetting.quantised_graphs import choose_part_exchange
 
-        pair = exchange_of(*(runtime.plain for runtime in self._runtimes))
+        pair = choose_part_exchange(*(runtime.plain for runtime in self._runtimes))
         return pair.in_float(self.repair["kept_in_float"], self.repair["with_finer_scales"])
 
     @property
@@ -266,14 +271,14 @@ def _vetted(request: VetRequest, seed: int) -> Vetting:
     found.write(folder)
     triggers = read_arrays(found_in / "triggers.npz")
     sha256 = given.hashes(request.labels)
-    certificate = certify(params, seed, found, sha256)
-    verdict = verdict_on(params, found)
+    certificate = make_certificate(params, seed, found, sha256)
+    verdict = compute_verdict(params, found)
     return Vetting(
         verdict=verdict.word,
         reasons=(*verdict.reasons, *explain_repair(certificate, verdict)),
         criteria=verdict.criteria,
         agreement=record_from(Agreement, found.measured["agreement"]),
-        flips=tuple(record_from(Flips, flips) for flips in found.measured["flips"]),
+        flips=tuple(record_from(FlipCounts, flips) for flips in found.measured["flips"]),
         searches=found.searches,
         repair=found.repair,
         settled=tuple(map(in_python, settled.said)),

@@ -14,7 +14,7 @@ from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import Comparison, build_comparison
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.answers import channels_moved
-from asterism.vetting.opening import shape_of
+from asterism.vetting.opening import find_row_shape
 from asterism.vetting.params import VetParams
 
 #: How far outputs of unlike sizes are apart; others are at most 1 apart.
@@ -34,7 +34,7 @@ def select_compared_rows(
     """The comparison, and the rows of the original's outputs that it compares."""
     named = {output.name: output for output in outputs}
     names = choose_compared_names(params, outputs)
-    shape = shape_of({name: named[name].shape for name in names})
+    shape = find_row_shape({name: named[name].shape for name in names})
     rows = np.concatenate([named[name].rows for name in names], axis=1)
     return build_comparison(params.comparison, shape), rows
 

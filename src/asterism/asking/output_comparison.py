@@ -14,7 +14,7 @@ from asterism.asking.rules import choose_comparison
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS, build_comparison
 from asterism.dflare.params import ComparisonParams
-from asterism.vetting.opening import shape_of
+from asterism.vetting.opening import find_row_shape
 
 
 def choose_comparisons(
@@ -41,7 +41,7 @@ def choose_comparisons(
     told = [
         {
             "output": " and ".join(names),
-            "shape": list(shape_of({name: shapes[name] for name in names})),
+            "shape": list(find_row_shape({name: shapes[name] for name in names})),
             "kind": choice.kind,
             "options": dict(choice.options),
         }

@@ -14,10 +14,15 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from asterism.localisation.graph import MICROSOFT, Array, NodePatch, OnnxGraph
-from asterism.localisation.matching import MOVES_OF_CONSTANTS, constant_value, moved_back, owners
+from asterism.localisation.matching import (
+    MOVES_OF_CONSTANTS,
+    constant_value,
+    move_values_back,
+    tensors_by_counterpart,
+)
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, plain_operator
 from asterism.localisation.reading import PER_CHANNEL_OPSET
-from asterism.localisation.scales import SHARES, best_range, by_channel
+from asterism.localisation.scales import SHARES, fit_range, quantise_by_channel
 
 #: The output channel's axis of a weight in the second place of a node.
 _CHANNELS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
@@ -78,7 +83,7 @@ class FinerScales:
         self._keeps = ranges == "kept" and not self._wide
         self._graph = pair.opened.compressed
         self._values = values
-        self._owner = owners(pair.tensors)
+        self._owner = tensors_by_counterpart(pair.tensors)
         self._patches = [self._patch(number) for number in range(len(pair.nodes))]
 
     @property
@@ -170,7 +175,7 @@ class FinerScales:
             before = constant_value(graph, node.input[0])
             if wanted is None or before is None:
                 return
-            wanted, axis = moved_back(node, wanted, axis, before.shape)
+            wanted, axis = move_values_back(node, wanted, axis, before.shape)
             dequantise = graph.maker.get(node.input[0])
         if axis >= 0 and graph.opset() < PER_CHANNEL_OPSET:
             axis = -1
@@ -181,7 +186,7 @@ class FinerScales:
             return
         if stored.shape == wanted.shape and stored.dtype.itemsize == 1:
             dtype = stored.dtype if bits == 8 else np.dtype(np.int16)
-            patch.dequantise(dequantise, *by_channel(wanted, axis, dtype), axis)
+            patch.dequantise(dequantise, *quantise_by_channel(wanted, axis, dtype), axis)
 
     def _own_weights(self, index: int, patch: NodePatch) -> None:
         """New weights of a node that quantises by itself; 16 bits have no such operator."""
@@ -194,10 +199,10 @@ class FinerScales:
                 continue
             if part.op_type == "DynamicQuantizeLSTM":  # it takes them turned, by directions
                 turned = wanted.transpose(0, 2, 1)
-                sides = [by_channel(side, 1, stored.dtype) for side in turned]
+                sides = [quantise_by_channel(side, 1, stored.dtype) for side in turned]
                 found = tuple(np.stack(parts) for parts in zip(*sides, strict=True))
             else:
-                found = by_channel(wanted, wanted.ndim - 1, stored.dtype)
+                found = quantise_by_channel(wanted, wanted.ndim - 1, stored.dtype)
             if found[0].shape == stored.shape:
                 places = (place, scale_place, zero_place)
                 patch.replace(index, dict(zip(places, found, strict=True)))
@@ -218,7 +223,7 @@ class FinerScales:
         ]
         if stored is None or stored.shape != wanted.shape or len(found) != 1:
             return
-        values, scale, zero = by_channel(wanted, axis, stored.dtype)
+        values, scale, zero = quantise_by_channel(wanted, axis, stored.dtype)
         shape = [1] * wanted.ndim
         shape[1 % len(shape)] = scale.size
         wide = scale.reshape(shape) if part.op_type == "ConvInteger" else scale
@@ -239,9 +244,9 @@ class FinerScales:
         observed = self._values.get(self._owner.get(taken, ""))
         if observed is None:
             return
-        inputs = patch.quantised(taken, *best_range(observed, np.uint16, self._shares))
+        inputs = patch.quantised(taken, *fit_range(observed, np.uint16, self._shares))
         dtype = np.int8 if self.precision.weights == 8 else np.int16
-        weights = patch.stored(str(index), *by_channel(wanted, axis, dtype), axis)
+        weights = patch.stored(str(index), *quantise_by_channel(wanted, axis, dtype), axis)
         operator = plain_operator(part)
         patch.product(result, operator, part.attribute, (inputs, weights))
 
@@ -267,7 +272,7 @@ class FinerScales:
             dtype = np.dtype(np.uint16) if self._wide else zero.dtype
             is_bound = any(self._stands_for_clip(tensor) for tensor in tensors)
             shares = SHARES[:1] if self._wide and is_bound else self._shares
-            scale, point = best_range(observed, dtype, shares)
+            scale, point = fit_range(observed, dtype, shares)
             for index in quantisers:
                 patch.requantise(index, scale, point)
 

@@ -72,10 +72,10 @@ class OnnxGraph:
 
     def opset(self) -> int:
         """Version of ONNX' own operator set, 0 where the model imports none."""
-        return imports_of(self.model).get("", 0)
+        return opset_versions(self.model).get("", 0)
 
 
-def renamed(node: Any, names: Mapping[str, str]) -> Any:
+def rename_tensors(node: Any, names: Mapping[str, str]) -> Any:
     """A copy of a node that takes other tensors; tensors without an entry keep their names."""
     copy = deepcopy(node)
     _rename_inputs(copy, names)
@@ -94,7 +94,9 @@ def _rename_inputs(node: Any, names: Mapping[str, str]) -> None:
             output.name = outer.get(output.name, output.name)
 
 
-def cone(graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool]) -> set[int]:
+def find_upstream_nodes(
+    graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool]
+) -> set[int]:
     """Indices of the nodes that compute given tensors, back to tensors where ``stops`` is true."""
     found: set[int] = set()
     waiting = list(tensors)
@@ -107,7 +109,7 @@ def cone(graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool])
     return found
 
 
-def assembled(
+def assemble_model(
     template: Any,
     nodes: Sequence[Any],
     constants: Mapping[str, Any],
@@ -156,7 +158,7 @@ def assembled(
     return model
 
 
-def imports_of(model: Any) -> dict[str, int]:
+def opset_versions(model: Any) -> dict[str, int]:
     """Versions of a model's operator sets, by domain; ONNX' own is ``""``."""
     return {("" if e.domain == "ai.onnx" else e.domain): e.version for e in model.opset_import}
 

@@ -37,7 +37,7 @@ class Counterpart:
     quantiser: tuple[int, ...]
 
 
-def owners(tensors: Mapping[str, Counterpart]) -> dict[str, str]:
+def tensors_by_counterpart(tensors: Mapping[str, Counterpart]) -> dict[str, str]:
     """The original's tensors, by the names of their counterparts."""
     return {name: tensor for tensor, one in tensors.items() for name in (one.raw, *one.final)}
 
@@ -233,14 +233,14 @@ def constant_value(graph: OnnxGraph, tensor: str) -> Array | None:
         if any(part is None for part in parts) or parts[0] is None:
             return None
         zero = parts[2] if len(parts) > 2 else None
-        return dequantised(parts[0], parts[1], zero, axis_of(node))
+        return dequantise(parts[0], parts[1], zero, find_channel_axis(node))
     if node.op_type not in MOVES_OF_CONSTANTS:
         return None
     inner = constant_value(graph, node.input[0])
-    return None if inner is None else moved(graph, node, inner)
+    return None if inner is None else move_values(graph, node, inner)
 
 
-def moved(graph: OnnxGraph, node: Any, values: Array) -> Array | None:
+def move_values(graph: OnnxGraph, node: Any, values: Array) -> Array | None:
     """The values after a node of :data:`MOVES_OF_CONSTANTS`; None if that is not known."""
     if node.op_type == "Transpose":
         return values.transpose(permutation(node, values.ndim))
@@ -253,7 +253,7 @@ def moved(graph: OnnxGraph, node: Any, values: Array) -> Array | None:
     return values.reshape(sizes)
 
 
-def moved_back(
+def move_values_back(
     node: Any, values: Array, axis: int, shape: tuple[int, ...]
 ) -> tuple[Array | None, int]:
     """Values and their channel axis before a move; a negative axis means none."""
@@ -281,7 +281,7 @@ def permutation(node: Any, axes: int) -> list[int]:
     return given[0] if given else list(reversed(range(axes)))
 
 
-def dequantised(values: Array, scale: Array | None, zero: Array | None, axis: int) -> Array:
+def dequantise(values: Array, scale: Array | None, zero: Array | None, axis: int) -> Array:
     """``(values - zero) * scale``, by channels along the axis where there are several scales."""
     shape = [1] * values.ndim
     factor, offset = np.asarray(scale, np.float64), np.zeros(1)
@@ -296,7 +296,7 @@ def dequantised(values: Array, scale: Array | None, zero: Array | None, axis: in
     return (values.astype(np.float64) - offset) * factor
 
 
-def axis_of(node: object) -> int:
+def find_channel_axis(node: object) -> int:
     """The axis of a ``DequantizeLinear`` node's channels."""
     axes = [a.i for a in node.attribute if a.name == "axis"]  # type: ignore[attr-defined]
     return int(axes[0]) if axes else 1

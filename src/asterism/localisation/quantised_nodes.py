@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.localisation.graph import Array, OnnxGraph, cone
+from asterism.localisation.graph import Array, OnnxGraph, find_upstream_nodes
 from asterism.localisation.matching import (
     Counterpart,
     constant_value,
     constants_of,
     match_tensors,
-    owners,
     scale_of,
+    tensors_by_counterpart,
 )
 from asterism.localisation.qoperators import MOVES
 from asterism.localisation.reading import OpenedPair
@@ -116,7 +116,7 @@ def plain_operator(node: Any) -> str:
 def match_nodes(pair: OpenedPair) -> MatchedPair:
     """Match the tensors and find the quantised nodes."""
     tensors = match_tensors(pair)
-    owner = owners(tensors)
+    owner = tensors_by_counterpart(tensors)
     original, compressed = pair.original, pair.compressed
     groups = _Groups()
     for tensor, part in tensors.items():
@@ -139,7 +139,7 @@ def match_nodes(pair: OpenedPair) -> MatchedPair:
             def stops(name: str, own: set[str] = own) -> bool:
                 return name in owner and name not in own
 
-            body |= cone(compressed, part.final, stops)
+            body |= find_upstream_nodes(compressed, part.final, stops)
         if _is_quantised(pair, body, outputs) or _has_other_weights(pair, members, body):
             nodes.append(_node(pair, members, outputs, body))
     nodes.sort(key=lambda node: (node.position, node.name))
@@ -177,7 +177,7 @@ def _twin(pair: OpenedPair, members: Sequence[int], index: int, operators: Seque
 def _members(pair: OpenedPair, tensors: dict[str, Counterpart], tensor: str) -> set[int]:
     """The original's nodes between matched tensors and this one."""
     original = pair.original
-    found = cone(original, [tensor], lambda name: name in tensors)
+    found = find_upstream_nodes(original, [tensor], lambda name: name in tensors)
     return {i for i in found if any(n in original.varying for n in original.nodes[i].output)}
 
 

@@ -20,7 +20,7 @@ from asterism.localisation.localising import BlamedNodes, Localisation
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Array, Run, Session, first_call
 from asterism.localisation.scales import observed_values
-from asterism.localisation.tensor_errors import own_noise, tensor_errors
+from asterism.localisation.tensor_errors import measure_own_noise, measure_tensor_errors
 from asterism.localisation.trials import Deviation, Trial, TrialRunner
 
 #: Runs of which the median is a file's latency, at most.
@@ -218,7 +218,7 @@ def _with_fewest(points: _Points, wide: FinerScales, widest: FinerScales) -> Non
     the weights, since those of outputs are smaller by far.
     """
     pair = wide.applied(wide.possible)
-    noise = own_noise(pair, tensor_errors(pair, points.runner.feeds))
+    noise = measure_own_noise(pair, measure_tensor_errors(pair, points.runner.feeds))
     points.spent += 1
     order = sorted(widest.possible, key=lambda i: (-noise[i], i))
     too_few, enough = 0, len(order)
@@ -359,7 +359,7 @@ class _Points:
         return 1 - float(after + 1 + math.sqrt(after)) / before if before else None
 
 
-def latency(content: bytes, run: Run) -> float:
+def measure_latency(content: bytes, run: Run) -> float:
     """Median seconds of the first call of a run of a file, by one thread.
 
     Fifteen calls after two to warm up; three at least, where they take more than a second in all.
@@ -375,7 +375,7 @@ def latency(content: bytes, run: Run) -> float:
     return statistics.median(seconds)
 
 
-def judged(
+def judge_repaired_file(
     content: bytes, pair: MatchedPair, feeds: Sequence[Run], deviation: Deviation
 ) -> tuple[Trial, Trial]:
     """How a repaired file does on other inputs, such as held-out ones.

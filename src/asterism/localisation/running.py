@@ -189,7 +189,7 @@ def _element(kind: str) -> str:
     return match[1] if match else kind
 
 
-def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def run_in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """The results of independent work, in order, by as many threads as there are processors."""
     with ThreadPoolExecutor(machine.available_threads()) as pool:
         return list(pool.map(work, items))

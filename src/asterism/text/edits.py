@@ -26,7 +26,7 @@ from asterism.text import (
 
 @TEXT_MUTATORS.register("insert")
 @dataclass(frozen=True)
-class Insert(Edits):
+class InsertSymbols(Edits):
     """Inserts random symbols, each before one that may be changed; in a full row it replaces."""
 
     def edit(
@@ -42,7 +42,7 @@ class Insert(Edits):
 
 @TEXT_MUTATORS.register("delete")
 @dataclass(frozen=True)
-class Delete(Edits):
+class DeleteSymbols(Edits):
     """Removes symbols; a row keeps at least one that may be changed."""
 
     def candidates(self, sequences: Sequences, alphabet: Alphabet) -> NDArray[np.bool_]:
@@ -60,7 +60,7 @@ class Delete(Edits):
 
 @TEXT_MUTATORS.register("swap")
 @dataclass(frozen=True)
-class Swap(Edits):
+class SwapSymbols(Edits):
     """Exchanges neighbours."""
 
     def candidates(self, sequences: Sequences, alphabet: Alphabet) -> NDArray[np.bool_]:
@@ -83,7 +83,7 @@ class Swap(Edits):
 
 @TEXT_MUTATORS.register("replace")
 @dataclass(frozen=True)
-class Replace(Edits):
+class ReplaceSymbols(Edits):
     """Puts random symbols in the place of others."""
 
     def edit(
@@ -111,7 +111,7 @@ class RepeatSymbols(Edits):
 
 @TEXT_MUTATORS.register("truncate")
 @dataclass(frozen=True)
-class Truncate(TextMutator):
+class TruncateSequence(TextMutator):
     """Cuts the end of a row off; protected symbols and at least one other stay.
 
     Attributes:

@@ -18,10 +18,10 @@ from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.statistics import Share
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.measurement import OnDevice
+from asterism.vetting.measurement import DeviceFindings
 from asterism.vetting.params import VetParams, VetStageParams
 from asterism.vetting.symptoms import Symptom
-from asterism.vetting.verdict import Threshold, Verdict, criteria_of, decide
+from asterism.vetting.verdict import Threshold, Verdict, check_thresholds, decide_verdict
 
 #: Libraries whose versions a certificate holds.
 _LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
@@ -89,7 +89,7 @@ class Certificate:
         return VettedNumbers(self.measured, self.searches, self.repair)
 
 
-def certify(
+def make_certificate(
     params: VetParams, seed: int, numbers: VettedNumbers, sha256: Mapping[str, str]
 ) -> Certificate:
     """The certificate of a pair.
@@ -104,7 +104,7 @@ def certify(
         UserError: numbers are missing or of another type.
     """
     return Certificate(
-        verdict=record_as_json(verdict_on(params, numbers)),
+        verdict=record_as_json(compute_verdict(params, numbers)),
         sha256=dict(sha256),
         versions=_versions(),
         commands=params.commands(),
@@ -116,7 +116,7 @@ def certify(
     )
 
 
-def verdict_on(params: VetParams, numbers: VettedNumbers) -> Verdict:
+def compute_verdict(params: VetParams, numbers: VettedNumbers) -> Verdict:
     """The verdict that follows from numbers.
 
     Raises:
@@ -128,8 +128,8 @@ def verdict_on(params: VetParams, numbers: VettedNumbers) -> Verdict:
         flips = record_from(Share, slight[0]["share"]) if slight else None
         agreement = record_from(Agreement, measured["agreement"])
         symptoms = [record_from(Symptom, value) for value in measured["symptoms"]]
-        device = record_from(OnDevice, measured["device"])
-        criteria = criteria_of(
+        device = record_from(DeviceFindings, measured["device"])
+        criteria = check_thresholds(
             agreement,
             symptoms,
             flips,
@@ -140,7 +140,7 @@ def verdict_on(params: VetParams, numbers: VettedNumbers) -> Verdict:
         repaired = None
         if "criteria" in repair and not repair["agreement_fell"] and not repair["slower"]:
             repaired = tuple(record_from(Threshold, value) for value in repair["criteria"])
-        return decide(criteria, repaired, [*(s.told for s in symptoms), *device.told])
+        return decide_verdict(criteria, repaired, [*(s.told for s in symptoms), *device.told])
 
 
 def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
@@ -159,7 +159,7 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
         params = validate(VetStageParams, asked, source=str(path), names=True).vet
         if params.source != "files":
             raise UserError("its parameters name no files")
-        return told, params, verdict_on(params, told.numbers)
+        return told, params, compute_verdict(params, told.numbers)
 
 
 def explain_repair(certificate: Certificate, verdict: Verdict) -> list[str]:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import OnnxGraph, renamed
+from asterism.localisation.graph import OnnxGraph, rename_tensors
 from asterism.localisation.qoperators import without_constant_nodes
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
 from asterism.models.foreign.onnx_files import read_onnx
 from asterism.models.onnx_graphs import in_float32, put_in_order, subgraphs
-from asterism.vetting.runtime_types import RanOtherwise, nodes_run_otherwise
+from asterism.vetting.runtime_types import RetypedNode, find_retyped_nodes
 
 Array = NDArray[Any]
 Rows = NDArray[np.bool_]
@@ -113,7 +113,7 @@ class HalfPrecision:
     unanswered: int | None
     beyond: tuple[OverflowingTensor, ...]
     constants: tuple[LostConstant, ...]
-    ran_otherwise: tuple[RanOtherwise, ...]
+    ran_otherwise: tuple[RetypedNode, ...]
 
 
 def compare_half_precision(
@@ -281,10 +281,10 @@ def _beyond(
     return OverflowingTensor(tensor, name, operator, kind, limit, largest, int(rows.sum()))
 
 
-def _ran_otherwise(path: Path, types: Mapping[str, str]) -> tuple[RanOtherwise, ...]:
+def _ran_otherwise(path: Path, types: Mapping[str, str]) -> tuple[RetypedNode, ...]:
     """None where ONNX Runtime cannot open the file: nothing ran."""
     with suppress(UserError):
-        return tuple(nodes_run_otherwise(path, types))
+        return tuple(find_retyped_nodes(path, types))
     return ()
 
 
@@ -349,7 +349,7 @@ def rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
     del model.graph.value_info[:]
     nodes = []
     for node in model.graph.node:
-        copy, roundings = renamed(node, {}), []
+        copy, roundings = rename_tensors(node, {}), []
         for place, name in enumerate(node.output):
             if name in types:
                 copy.output[place] = f"{name}:exact"

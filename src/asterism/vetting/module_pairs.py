@@ -87,21 +87,21 @@ class ModuleExchange(PartExchange):
 
     def __init__(self, original: nn.Module, compressed: nn.Module) -> None:
         self._both = original, compressed
-        self.parts = differing_parts(original, compressed)
+        self.parts = find_differing_parts(original, compressed)
 
     def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> nn.Module:
         """See :meth:`PartExchange.in_float`."""
         original, compressed = self._both
-        return exchanged(compressed, original, names)
+        return exchange_parts(compressed, original, names)
 
     def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
         """See :meth:`PartExchange.errors`."""
         original, compressed = self._both
         ask_both = lambda: ask_original(original), lambda: ask_compressed(compressed)
-        return errors_of_parts(original, compressed, self.parts, ask_both)
+        return measure_part_errors(original, compressed, self.parts, ask_both)
 
 
-def differing_parts(original: nn.Module, compressed: nn.Module) -> list[ReplacedModule]:
+def find_differing_parts(original: nn.Module, compressed: nn.Module) -> list[ReplacedModule]:
     """The original's modules that are of another class or have other weights.
 
     They have no children; or they have weights of their own beside them, as attention has, and then
@@ -121,7 +121,7 @@ def differing_parts(original: nn.Module, compressed: nn.Module) -> list[Replaced
     return found
 
 
-def exchanged(
+def exchange_parts(
     compressed: nn.Module, original: nn.Module, names: Collection[str], above: str = ""
 ) -> nn.Module:
     """The compressed module with some parts of the original's; weights are shared with both.
@@ -139,13 +139,13 @@ def exchanged(
         if part is None:
             continue
         if whole in names:
-            clone._modules[name] = InFloat(original.get_submodule(whole), part)
+            clone._modules[name] = FloatPart(original.get_submodule(whole), part)
         elif any(other.startswith(f"{whole}.") for other in names):
-            clone._modules[name] = exchanged(part, original, names, f"{whole}.")
+            clone._modules[name] = exchange_parts(part, original, names, f"{whole}.")
     return clone
 
 
-class InFloat(nn.Module):
+class FloatPart(nn.Module):
     """A part of the original that replaces the compressed model's part.
 
     It takes and gives what stands around it: quantised tensors, or real numbers of another type.
@@ -188,7 +188,7 @@ def _as(dtype: torch.dtype | None, value: Any) -> Any:
     return value.to(dtype) if both and value.is_floating_point() else value
 
 
-def errors_of_parts(
+def measure_part_errors(
     original: nn.Module,
     compressed: nn.Module,
     parts: Sequence[ReplacedModule],

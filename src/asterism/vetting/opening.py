@@ -19,8 +19,8 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.random_streams import stream
 from asterism.data.given import ArrayInputs, GivenInputs, read_inputs
 from asterism.data.kinds import Shaping
-from asterism.dflare.comparisons import Comparison, build_comparison, unanswered_inputs
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons import Comparison, build_comparison, find_unanswered_inputs
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import ModelPair, PairedOutputs
 from asterism.models.signatures.signature import Signature
@@ -116,7 +116,7 @@ class VettingSession:
     @property
     def agreed(self) -> NDArray[np.int64]:
         """Rows of the given inputs that both models answer alike, ascending, int64."""
-        answered = ~unanswered_inputs(self.answers.f)
+        answered = ~find_unanswered_inputs(self.answers.f)
         answered[list(self.answers.failures)] = False
         return np.flatnonzero(answered & ~self.deviates)
 
@@ -174,18 +174,18 @@ def _rooms_of_both(f: OutputForm, g: OutputForm) -> list[int]:
 
 
 @contextmanager
-def open_beside(vetted: VettingSession, other: Path | Subject) -> Iterator[VettingSession]:
+def open_alternative(vetted: VettingSession, other: Path | Subject) -> Iterator[VettingSession]:
     """A session with the same original and inputs, and another compressed model.
 
     Raises:
         UserError: as :func:`open_vetted`.
     """
-    with open_model_beside(vetted, other) as g:
+    with open_alternative_model(vetted, other) as g:
         given = replace(vetted.given, compressed=subject_of(other))
         yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
 
 
-def open_model_beside(vetted: VettingSession, other: Path | Subject) -> OpenModel:
+def open_alternative_model(vetted: VettingSession, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
     form = vetted.original.form
     return _opened(vetted.given, vetted.params, vetted.inputs, subject_of(other), form.rooms, form)
@@ -221,7 +221,7 @@ def _paired(
             f"{f.name} answers {f.form.shapes}, but {g.name} {g.form.shapes}: set "
             "feeding.outputs to outputs that both have"
         )
-    comparison = build_comparison(params.comparison, shape_of(f.form.shapes))
+    comparison = build_comparison(params.comparison, find_row_shape(f.form.shapes))
     if len(f.form.shapes) > 1 and not comparison.several:
         raise UserError(
             f"comparison {params.comparison.kind} compares one output, and there are "
@@ -235,7 +235,7 @@ def _paired(
     return VettingSession(params, given, inputs, f, g, pair, comparison, notes, answers)
 
 
-def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+def find_row_shape(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     """The shape of a row: that of the only output, or the number of values of several outputs."""
     if len(shapes) == 1:
         return next(iter(shapes.values()))
@@ -267,7 +267,7 @@ def require_labels(inputs: GivenInputs, comparison: Comparison, classes: int) ->
     Raises:
         UserError: there are such.
     """
-    if inputs.labels is None or not isinstance(comparison, TopLabel):
+    if inputs.labels is None or not isinstance(comparison, TopLabelComparison):
         return
     for label in (int(inputs.labels.min()), int(inputs.labels.max())):
         if not 0 <= label < classes:

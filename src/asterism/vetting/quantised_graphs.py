@@ -19,7 +19,7 @@ from asterism.vetting.float_weights import (
     DEQUANTISED,
     FloatWeights,
     QuantisedWeights,
-    quantised_by_channel,
+    quantise_weights_by_channel,
 )
 from asterism.vetting.module_pairs import Ask, ModuleExchange, PartExchange, ReplacedModule
 
@@ -29,7 +29,7 @@ Named = Callable[[str], str]
 _FINER = 0.5
 
 
-def exchange_of(
+def choose_part_exchange(
     original: nn.Module, compressed: nn.Module, named: tuple[Named, Named] = (str, str)
 ) -> PartExchange:
     """The way in which parts are exchanged: in PT2E's graphs nodes, otherwise modules.
@@ -50,7 +50,7 @@ class GraphExchange(PartExchange):
     Args:
         original: in floating point.
         compressed: the graph.
-        named: see :func:`exchange_of`.
+        named: see :func:`choose_part_exchange`.
     """
 
     applied_by = "for name in kept: quantizer.set_module_name_qconfig(name, None)"
@@ -150,7 +150,7 @@ class GraphExchange(PartExchange):
         found = self._weights.closest(rounded, part)
         if found is None or rounded.ndim < 2:
             return None
-        finer = quantised_by_channel(found[1])
+        finer = quantise_weights_by_channel(found[1])
         before, after = (_error(one, found[1]) for one in (rounded, finer.real()))
         return finer if after < _FINER * before else None
 

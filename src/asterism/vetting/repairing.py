@@ -18,19 +18,19 @@ from asterism.localisation.repair import (
     RepairCurve,
     RepairedFile,
     allowed_floats,
-    latency,
+    measure_latency,
     repair_curve,
 )
 from asterism.localisation.running import Run
 from asterism.models.tensor_models.subjects import FileSubject
 from asterism.vetting.judging import RepairTask
-from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
+from asterism.vetting.onnx_pairs import OnnxPair, open_as_onnx
 from asterism.vetting.opening import VettingSession
 from asterism.vetting.params import REPAIRED
 from asterism.vetting.repair_figures import (
     RepairFigures,
     Speed,
-    speed_of,
+    measure_speed,
     write_localisation,
     write_speeds,
 )
@@ -82,7 +82,7 @@ def repair_opened(
                 from asterism.vetting.module_repairing import repair_modules
 
                 return repair_modules(task, cases).to_json()
-            with opened_as_onnx(vetted) as pair:
+            with open_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
                 ranking = curve.localisation.ranking
@@ -142,7 +142,7 @@ def _halves(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
 def _speeds_of_both(vetted: VettingSession) -> list[Speed]:
     subjects, names = vetted.given.subjects, ("original", "compressed")
     return [
-        speed_of(name, subject.size, model, vetted.inputs.items)
+        measure_speed(name, subject.size, model, vetted.inputs.items)
         for name, subject, model in zip(names, subjects, vetted.pair.models, strict=True)
     ]
 
@@ -238,6 +238,6 @@ def _write_curve(curve: RepairCurve, one: Run, folder: Path) -> None:
         "gone": [file.gone for file in curve.files],
         "expected": [file.expected for file in curve.files],
         "error": [file.error for file in curve.files],
-        "milliseconds": [1e3 * latency(file.content, one) for file in curve.files],
+        "milliseconds": [1e3 * measure_latency(file.content, one) for file in curve.files],
     }
     write_table(folder / "curve.csv", pl.DataFrame(points, strict=False))

@@ -18,9 +18,9 @@ from asterism.core.messages.escaping import printable
 from asterism.vetting.certificate import (
     Certificate,
     VettedNumbers,
-    certify,
+    compute_verdict,
+    make_certificate,
     read_certificate,
-    verdict_on,
 )
 from asterism.vetting.measurement import measure_opened
 from asterism.vetting.opening import GivenPair, open_vetted
@@ -100,15 +100,15 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
             search_opened(vetted, seed, folder / "found"),
             repair_opened(vetted, seed, folder / "found/triggers.npz", folder / "repaired"),
         )
-    now = certify(params, seed, found, hashes)
+    now = make_certificate(params, seed, found, hashes)
     # What else a certificate says follows from its own numbers, to the letter.
-    own = certify(params, seed, told.numbers, hashes)
+    own = make_certificate(params, seed, told.numbers, hashes)
     lines = [
         *_differences(record_as_json(told), record_as_json(own), _LAST_DIGITS),
         *_differences(_numbers(told), _numbers(now), _TOLERANCE),
         *_file_beside(path, told),
     ]
-    return RepeatedCertificate(list(dict.fromkeys(lines)), verdict_on(params, found))
+    return RepeatedCertificate(list(dict.fromkeys(lines)), compute_verdict(params, found))
 
 
 def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str, str]:

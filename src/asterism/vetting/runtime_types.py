@@ -55,7 +55,7 @@ _LEVELS = {
 
 
 @dataclass(frozen=True)
-class RanOtherwise:
+class RetypedNode:
     """A node that ONNX Runtime computes in another type than the file says.
 
     Attributes:
@@ -102,7 +102,7 @@ def optimised_graph(path: Path) -> OnnxGraph:
         return OnnxGraph(onnx.load(target))
 
 
-def nodes_run_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwise]:
+def find_retyped_nodes(path: Path, types: Mapping[str, str]) -> list[RetypedNode]:
     """The nodes of a file that ran in another type here, in the file's order.
 
     Args:
@@ -122,7 +122,7 @@ def nodes_run_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwi
         here = _run_as(tensor, types[tensor], file, run, makers)
         if here is not None and here[0] != types[tensor]:
             name = file.name_of(index)
-            found.append(RanOtherwise(name, node.op_type, types[tensor], *here))
+            found.append(RetypedNode(name, node.op_type, types[tensor], *here))
     return found
 
 
@@ -156,7 +156,7 @@ def _named(node: Any) -> str:
     return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
 
 
-def rounding_operators(path: Path) -> list[RoundingOperator]:
+def find_rounding_operators(path: Path) -> list[RoundingOperator]:
     """The operators that round by themselves, as ONNX Runtime runs a file here.
 
     Raises:

@@ -39,7 +39,7 @@ class Symptom:
     told: str
 
 
-def symptoms_of(f: Rows, g: Rows, shapes: Mapping[str, Sequence[int]]) -> list[Symptom]:
+def find_symptoms(f: Rows, g: Rows, shapes: Mapping[str, Sequence[int]]) -> list[Symptom]:
     """Symptoms of the compressed model's outputs that are wrong whatever outputs mean.
 
     Args:

@@ -80,7 +80,7 @@ CONSTANT = "outputs that became constant"
 _FEWEST = 30
 
 
-def criteria_of(
+def check_thresholds(
     agreement: Agreement,
     symptoms: Sequence[Symptom],
     flips: Share | None,
@@ -118,7 +118,7 @@ def criteria_of(
     return tuple(found)
 
 
-def decide(
+def decide_verdict(
     criteria: tuple[Threshold, ...],
     repaired: tuple[Threshold, ...] | None,
     symptoms: Sequence[str] = (),

@@ -26,7 +26,7 @@ from asterism.report.base.pictures import png, svg
 from asterism.report.base.section import ReportSection, flat, percent
 from asterism.report.vetted.answer import answer
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.certificate import VettedNumbers, certify, verdict_on
+from asterism.vetting.certificate import VettedNumbers, compute_verdict, make_certificate
 from asterism.vetting.params import CERTIFICATE, REPAIRED, REPAIRED_PROGRAM, VetParams
 from asterism.vetting.verdict import Verdict
 
@@ -57,7 +57,7 @@ def write_vet_page(
     """
     numbers = VettedNumbers.read(workspace)
     with reading("the results of vetting"):
-        verdict = verdict_on(params, numbers)
+        verdict = compute_verdict(params, numbers)
         agreement = record_from(Agreement, numbers.measured["agreement"])
         told = answer(params, verdict, agreement, numbers.repair)
         body, contents = _body(params, seed, workspace, verdict, numbers)
@@ -77,7 +77,7 @@ def write_vet_page(
         write_document(temporary / "index.html", [section], "", title)
         write_json(
             temporary / CERTIFICATE,
-            record_as_json(certify(params, seed, numbers, sha256)),
+            record_as_json(make_certificate(params, seed, numbers, sha256)),
         )
         for name in (REPAIRED, REPAIRED_PROGRAM):
             repaired = workspace / "artifacts/vet_repair" / name

@@ -17,7 +17,7 @@ from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE, KnownIssue, issue_of
+from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE, KnownIssue, find_known_issue
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import layer_name
@@ -74,7 +74,7 @@ def candidates_of(
         folder = resolve_inside(triaged, str(value["folder"]), str(triaged / UNIQUE))
         require_private(folder / REPRO)
         finding = Finding.from_json(value["finding"])
-        issue = issue_of(known, value["signature"], finding.distributions)
+        issue = find_known_issue(known, value["signature"], finding.distributions)
         if value["limit"] or (issue is not None and issue.limit):
             outcome.limits += 1
             continue

@@ -16,7 +16,7 @@ from asterism.core.files.interrupts import postpone_interrupts
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
 from asterism.dvc_hydra.local_settings import SHARED, set_remote
-from asterism.sweep.workspace import committer, git, git_setting
+from asterism.sweep.workspace import git, git_committer, git_setting
 
 #: What a project consists of; a checkout of Asterism's source has the same files.
 FILES = (
@@ -54,7 +54,7 @@ def is_project(folder: Path) -> bool:
     return (folder / "dvc.yaml").exists() and (folder / "conf/vet").is_dir()
 
 
-def place_of_project(folder: Path) -> Path:
+def find_project_folder(folder: Path) -> Path:
     """Where the project is that a command in a folder works in, or where it would be made.
 
     That is the folder, where it is a project or belongs to no git repository; else the repository,
@@ -65,7 +65,7 @@ def place_of_project(folder: Path) -> Path:
     return outer if is_project(outer) else outer / WITHIN
 
 
-def conf_of(place: Path) -> Path:
+def find_conf_tree(place: Path) -> Path:
     """The tree of configuration of a project, or of one that is still to be made."""
     return place / "conf" if is_project(place) else packaged_conf()
 
@@ -76,7 +76,7 @@ def packaged_conf() -> Path:
 
 
 def make_project(place: Path) -> list[str]:
-    """Make a project at :func:`place_of_project`; what was done, one line each."""
+    """Make a project at :func:`find_project_folder`; what was done, one line each."""
     if place.match(str(WITHIN)):
         ignored = place.parent / ".gitignore"
         ignored.parent.mkdir(exist_ok=True)
@@ -112,7 +112,7 @@ def new_project(folder: Path) -> list[str]:
     with scratch_beside(folder / "project") as made:
         _write_files(made)
         git(made, "init", "--quiet", "--initial-branch", "main")
-        for key, value in committer(made).items():
+        for key, value in git_committer(made).items():
             if git_setting(made, key) is None:
                 git(made, "config", key, value)
                 said.append(f"git has no {key} here; this repository uses {value}")

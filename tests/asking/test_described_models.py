@@ -20,7 +20,7 @@ from asterism.config import compose
 from asterism.core.messages.errors import UserError
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.report.base.section import leaves
+from asterism.report.base.section import flatten_mapping
 from models.onnx_networks import quantised, streaming
 from places import ROOT
 
@@ -122,7 +122,7 @@ def test_the_overrides_that_are_told_compose(model, lanes, file):
     assert used.keys() == lanes
     for how in used.values():
         composed = compose(ROOT / "conf", shlex.split(how.replace("SIZE", "4")))
-        assert str(file) in [value for _, value in leaves(yaml.safe_load(composed))]
+        assert str(file) in [value for _, value in flatten_mapping(yaml.safe_load(composed))]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit_criteria
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.models.images_and_scores import FROM_PROBABILITIES, PreprocessingParams
-from asterism.models.keras_models.layers import require_images_of, up_to_logits
+from asterism.models.keras_models.layers import cut_softmax, require_images_of
 from places import ROOT
 from set_options import section
 
@@ -44,7 +44,7 @@ ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
 
 
 def on_keras(model, preprocessing):
-    return PixelEstimator(KerasNetwork(up_to_logits(model), preprocessing))
+    return PixelEstimator(KerasNetwork(cut_softmax(model), preprocessing))
 
 
 def on_torch(function, preprocessing, width=10):

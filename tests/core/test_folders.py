@@ -16,7 +16,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.data.given import list_input_files
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.reducing.reduction import user_models
+from asterism.differential.reducing.reduction import find_user_models
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ LINKS = {
 READERS = {
     "inputs": list_input_files,
     "hash": hash_path,
-    "seed models": lambda folder: user_models(
+    "seed models": lambda folder: find_user_models(
         ReduceParams.model_construct(user_model=str(folder), models=[], user_input_shape=None)
     ),
 }

@@ -13,7 +13,11 @@ from asterism.differential.params import TriageSettings
 from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding
-from asterism.differential.triage.shrink_cache import ShrunkFindings, remembered, triage_run
+from asterism.differential.triage.shrink_cache import (
+    ShrunkFindings,
+    open_shrunk_findings,
+    triage_run,
+)
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.store import write_weights
 from libraries.small_results import Showing, made_finding, straight, triage_params, types
@@ -205,9 +209,9 @@ def test_other_workers_seeds_and_tolerances_find_nothing(given, tmp_path, monkey
 
 def test_nobody_removes_what_is_in_use_and_it_is_there_afterwards(given):
     run = triage_run(*given)
-    with remembered(run) as memory:
+    with open_shrunk_findings(run) as memory:
         assert memory.shrunk(["finding"], 3, lambda: (FOUND, True)) is FOUND
         assert run.is_in_use() and not run.remove()
-    with remembered(run) as memory:
+    with open_shrunk_findings(run) as memory:
         assert memory.shrunk(["finding"], 5, None) == FOUND
     assert run.units() == [] and run.damaged() == [] and run.remove()

@@ -17,7 +17,7 @@ from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
-from asterism.differential.engine.worker_environment import keras_forks
+from asterism.differential.engine.worker_environment import start_keras_fork_server
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.engine.workers import WorkerClient
 from asterism.memo.graphs.keras_build import build_model
@@ -35,7 +35,7 @@ LIMITS = WorkerLimits(60.0, 2000)
 
 @pytest.fixture
 def server():
-    made = keras_forks("numpy", ENVIRONMENT)
+    made = start_keras_fork_server("numpy", ENVIRONMENT)
     yield made
     made.stop()
 

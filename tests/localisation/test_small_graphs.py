@@ -16,7 +16,7 @@ from asterism.localisation.graph import (
 from asterism.localisation.matching import constant_value, dequantise, find_channel_axis
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session, batches, run_in_threads
-from asterism.models.onnx_graphs import ordered
+from asterism.models.onnx_graphs import topological_order
 from onnx_texts import onnx_model
 
 # ---- graphs
@@ -99,7 +99,7 @@ def test_nodes_are_ordered_by_what_they_take_then_by_place():
         make("Abs", ["b"], ["c"]),
         make("Exp", ["x"], ["e"]),
     ]
-    assert ordered(nodes) == [1, 2, 0, 3]
+    assert topological_order(nodes) == [1, 2, 0, 3]
     graph = OnnxGraph(net(nodes, [value("x", 1)], [value("d", 1)]))
     assert find_upstream_nodes(graph, ["d"], lambda name: False) == {0, 1, 2}
     assert find_upstream_nodes(graph, ["d"], lambda name: name == "c") == {0, 1}

@@ -429,7 +429,7 @@ def pipeline_of(root, note, monkeypatch):
     note(budgets, "run_table", ["a table"])
     note(config, "check_params")
     note(pipeline, "use_this_python")
-    note(pipeline, "open_ends", stages[1:])
+    note(pipeline, "find_outdated_stages", stages[1:])
     note(pipeline, "lock_folder", Path("locks"))
     note(saved_state, "remove_unneeded_state")
     (root / "conf").symlink_to(ROOT / "conf")
@@ -451,7 +451,7 @@ def test_repro_runs_what_is_planned_and_records_it(pipeline_of, note):
     assert (python[0], tidied[0]) == ("use_this_python", "remove_unneeded_state")
     assert (opened, targets) == (f"repository of {root}", ["one"])
     _, plan, stale = ran[1:4]
-    assert ends == ("open_ends", opened, plan) and locks == ("lock_folder", root)
+    assert ends == ("find_outdated_stages", opened, plan) and locks == ("lock_folder", root)
     assert ran[:2] == ("run_stages", opened) and ran[4:6] == (2, Path("locks"))
     assert [stage.name for stage in (*plan, *stale)] == ["fresh", "stale", "stale"]
     record = json.loads((root / "logs/repro.run.json").read_text())

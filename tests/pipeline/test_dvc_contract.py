@@ -26,7 +26,7 @@ from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import cache_files, lockfile, run_cache
 from asterism.dvc_hydra.cache_files import ENTRY
 from asterism.dvc_hydra.cache_objects import members_of
-from asterism.dvc_hydra.commands import dvc_quietly, experiment_reference
+from asterism.dvc_hydra.commands import experiment_reference, run_dvc_quietly
 from asterism.dvc_hydra.hashes import Hashes
 from asterism.dvc_hydra.lockfile import parse_as_dvc
 from asterism.dvc_hydra.overrides import hydra_value
@@ -169,23 +169,23 @@ class TestCommands:
     """``dvc.cli.main``: DVC's documented commands, without a new process."""
 
     def test_a_command_that_fails_says_why(self, root, capfd):
-        dvc_quietly(root, "status")
+        run_dvc_quietly(root, "status")
         with pytest.raises(UserError, match="no-stage"):
-            dvc_quietly(root, "commit", "--force", "--", "no-stage")
+            run_dvc_quietly(root, "commit", "--force", "--", "no-stage")
         assert capfd.readouterr() == ("", "")
 
     def test_commit_writes_the_lock_the_cache_and_the_run_cache(self, root):
         before = len(entry_files(root))
         (root / "in").write_text("2")
         (root / "artifacts/first/copy").write_text("2")
-        dvc_quietly(root, "commit", "--force", "--", "first")
+        run_dvc_quietly(root, "commit", "--force", "--", "first")
         assert len(entry_files(root)) == before + 1
         digest = locked(root)["first"]["outs"][0]["md5"]
         assert sorted(members_of(root / ".dvc/cache", digest)) == ["copy", "other"]
 
     def test_checkout_puts_stages_and_data_from_the_cache(self, root):
         shutil.rmtree(root / "artifacts")
-        dvc_quietly(root, "checkout", "--", "first")
+        run_dvc_quietly(root, "checkout", "--", "first")
         assert (root / "artifacts/first/copy").read_text() == FILES["in"]
         assert not (root / "artifacts/third").exists()
 
@@ -279,7 +279,9 @@ class TestFormats:
         assert len(names) == 4 and all(map(ENTRY.fullmatch, names))
         for name, stage in read_stages(root).items():
             facts = stage.facts(hashes)
-            assert any(path.parent.name == run_cache.key_of(facts) for path in entry_files(root))
+            assert any(
+                path.parent.name == run_cache.run_cache_key(facts) for path in entry_files(root)
+            )
             assert run_cache.find_entry(root / ".dvc/cache", facts) == locked(root)[name]
             assert run_cache.find_entry(root / ".dvc/cache", facts | {"cmd": "another"}) is None
 
@@ -349,11 +351,11 @@ class TestHydra:
         from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
         from hydra.core.override_parser.overrides_parser import OverridesParser
 
-        from asterism.dvc_hydra.overrides import parse_overrides, spanned_points
+        from asterism.dvc_hydra.overrides import expand_sweep, parse_overrides
 
         parsed = OverridesParser.create().parse_overrides(overrides)
         (batch,) = BasicSweeper.split_arguments(parsed, None)
-        assert spanned_points(parse_overrides(overrides)) == [tuple(row) for row in batch]
+        assert expand_sweep(parse_overrides(overrides)) == [tuple(row) for row in batch]
 
     def test_ends_of_ranges_and_intervals_and_all_choices_are_bounds(self):
         from asterism.dvc_hydra.overrides import parse_overrides

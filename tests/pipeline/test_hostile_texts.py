@@ -14,7 +14,7 @@ from asterism.cli import commands, projects
 from asterism.cli import judging as judging_command
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import saved_state as saved
-from asterism.dvc_hydra.cache_files import warn as warn_of_cache
+from asterism.dvc_hydra.cache_files import warn_once as warn_of_cache
 from asterism.models.tensor_models import trial
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.sweep import app as sweep_app
@@ -139,7 +139,7 @@ def test_a_point_that_failed_ends_its_log_plainly(monkeypatch, tmp_path):
     )  # fmt: skip
     sweep = Made(name=HOSTILE, folder=tmp_path / NAME)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sweep_app, "with_slashes", puts([]))
+    monkeypatch.setattr(sweep_app, "hydra_choice_path", puts([]))
     monkeypatch.setattr(sweep_app, "prepare_sweep", puts((sweep, [1], "basic")))
     monkeypatch.setattr(sweep_app, "run_sweep", puts(1))
     monkeypatch.setattr(sweep_app, "launcher_name", puts(HOSTILE))

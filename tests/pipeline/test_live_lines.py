@@ -13,7 +13,7 @@ from asterism.sweep.live_lines import (
     LiveLines,
     clock_text,
     divert_messages,
-    line_of,
+    format_line,
     live_lines,
     messages_file,
 )
@@ -41,16 +41,16 @@ def test_a_damaged_report_is_none(tmp_path, text):
 
 
 def test_a_line_has_share_time_left_and_log():
-    line = line_of("fuzz@state", Progress("fuzz state", 25, 100, 30.0), 99.0)
+    line = format_line("fuzz@state", Progress("fuzz state", 25, 100, 30.0), 99.0)
     assert line.split() == [
         "fuzz@state", "████░░░░░░░░░░░░", "25%", "1:30", "left", "logs/fuzz-state.jsonl",
         "fuzz", "state",
     ]  # fmt: skip
     for unknown in (None, Progress("x", 5, None, 1.0), Progress("x", 0, 0, 1.0)):
-        line = line_of("report", unknown, 75.0)
+        line = format_line("report", unknown, 75.0)
         assert line.split() == ["report", "1:15", "so", "far", "logs/report.jsonl"]
-    assert "  ? left" in line_of("report", Progress("x", 0, 9, 1.0), 1.0)
-    assert "100%" in line_of("report", Progress("x", 12, 9, 1.0), 1.0)
+    assert "  ? left" in format_line("report", Progress("x", 0, 9, 1.0), 1.0)
+    assert "100%" in format_line("report", Progress("x", 12, 9, 1.0), 1.0)
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(5, "0:05"), (65.4, "1:05"), (3661, "1:01:01")])

@@ -21,9 +21,9 @@ from asterism.project import (
     FILES,
     WITHIN,
     check_code,
+    find_project_folder,
     make_project,
     new_project,
-    place_of_project,
     share_project,
     update_project,
 )
@@ -97,7 +97,7 @@ def test_a_project_within_the_users_repository_is_made_where_git_ignores_it(tmp_
     (mine / "models").mkdir(parents=True)
     git(mine, "init", "--quiet")
     for folder in (mine, mine / "models"):
-        assert place_of_project(folder) == mine / WITHIN
+        assert find_project_folder(folder) == mine / WITHIN
     with pytest.raises(UserError, match="git repository"):
         new_project(mine / "own")
     assert not (mine / "own").exists()
@@ -105,10 +105,10 @@ def test_a_project_within_the_users_repository_is_made_where_git_ignores_it(tmp_
     assert git(mine, "status", "--porcelain") == ""
     assert git(mine / WITHIN, "status", "--porcelain") == ""
     for folder in (mine, mine / "models", mine / WITHIN, mine / WITHIN / "stages"):
-        assert place_of_project(folder) == mine / WITHIN
-    assert place_of_project(tmp_path) == tmp_path
+        assert find_project_folder(folder) == mine / WITHIN
+    assert find_project_folder(tmp_path) == tmp_path
     new_project(tmp_path / "own")
-    assert place_of_project(tmp_path / "own/stages") == tmp_path / "own"
+    assert find_project_folder(tmp_path / "own/stages") == tmp_path / "own"
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from asterism.sweep.points import (
     check_name,
     check_space,
     fitting_name,
-    with_slashes,
+    hydra_choice_path,
 )
 from asterism.sweep.resources import TABLE, StageKindTable, open_resources, read_table
 from asterism.sweep.table import (
@@ -84,9 +84,9 @@ def test_a_name_is_made_of_any_text(text, name):
 def test_a_choice_of_options_may_be_spelled_with_dots():
     given = ["fuzz.selection=random,recent", "fuzz.selection.options.newest=3", "seed=1", "rnn=gru"]
     expected = ["fuzz/selection=random,recent", *given[1:]]
-    assert with_slashes(CONF, given) == expected
+    assert hydra_choice_path(CONF, given) == expected
     section = ["fuzz.selection={name: random, options: {}}", "hydra.launcher.n_jobs=2"]
-    assert with_slashes(CONF, section) == section
+    assert hydra_choice_path(CONF, section) == section
 
 
 def documented(command):
@@ -119,7 +119,7 @@ def test_every_sweep_that_is_documented_composes(words, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _name: "there")
     result = CliRunner().invoke(commands.app, words[1:])
     assert result.exit_code == 0, result.output
-    overrides = with_slashes(CONF, requests[0].overrides)
+    overrides = hydra_choice_path(CONF, requests[0].overrides)
     if "hydra/sweeper=optuna" not in overrides:  # its plugin may be missing
         assert not is_adaptive(hydra_settings(CONF, overrides)["sweeper"])
     assert check_space(CONF, overrides)
@@ -409,7 +409,7 @@ def test_points_are_grouped_by_what_they_ask_for(tmp_path, monkeypatch):
         (1, 3): 2,
     }
     everywhere = {"_target_": "x.JoblibLauncher"}
-    assert launch.group_points(sweep, points, everywhere) == [launch.Group((0, 1, 2, 3))]
+    assert launch.group_points(sweep, points, everywhere) == [launch.PointGroup((0, 1, 2, 3))]
     (unknown,) = launch.group_points(sweep, [], SLURM)
     assert dict(unknown.request) == needs("gpu", 240, 4, 16, 1)
 

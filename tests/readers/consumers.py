@@ -27,7 +27,7 @@ from asterism.localisation.reading import open_graphs
 from asterism.memo.graphs.keras_build import build_model
 from asterism.models.formats import open_runtime
 from asterism.models.formats.keras import KerasRuntime
-from asterism.models.keras_models.layers import up_to_logits
+from asterism.models.keras_models.layers import cut_softmax
 from asterism.models.keras_models.limits import _read_whole
 from asterism.models.keras_models.reading import load_keras, save_keras
 from asterism.models.params import ClassifierFile
@@ -116,7 +116,7 @@ def _compression(method: str) -> Consumer:
 
 def attack(path: Path) -> None:
     """What attacks ask of a classifier."""
-    estimator = PixelEstimator(KerasNetwork(up_to_logits(load_keras(path)), UNIT))
+    estimator = PixelEstimator(KerasNetwork(cut_softmax(load_keras(path)), UNIT))
     images, labels = np.zeros((2, 8, 8, 1), np.float32), np.array([0, 1])
     estimator.class_gradient(images, labels)
     estimator.loss_gradient(images, np.eye(3, dtype=np.float32)[:2])

@@ -165,10 +165,10 @@ def keras_2_files(place: Places) -> None:
 
 def read_architecture(path: Path) -> object:
     """An architecture without weights, as a seed of the libraries lane."""
-    from asterism.memo.graphs.keras_read import graph_of_json
+    from asterism.memo.graphs.keras_read import read_json_graph
 
     with name_file_in_errors(path):
-        graph = graph_of_json(read_json(path), 16, 0)
+        graph = read_json_graph(read_json(path), 16, 0)
     return graph.outputs, graph.to_json()
 
 

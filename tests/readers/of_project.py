@@ -195,7 +195,7 @@ def cache_entry_files(place: Places) -> None:
             "params": {"params.yaml": {"seed": 0}},
             "outs": [{"path": name, "hash": "md5", "md5": digest, "size": 1}],
         }
-        key = run_cache.key_of(entry)
+        key = run_cache.run_cache_key(entry)
         target = place(number) / "runs" / key[:2] / key / ("0" * 64)
         target.parent.mkdir(parents=True)
         target.write_text(dump_as_dvc(entry))

@@ -29,7 +29,7 @@ from asterism.differential.oracle.finding import Finding, read_findings
 from asterism.differential.report import writing
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.generate import Island
-from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.coverage import covered_elements
 from asterism.memo.graphs.store import read_models, read_weights, write_models, write_weights
 from memo.small_graphs import branching, convolutional, recurrent
 from readers.examples import Places
@@ -47,7 +47,7 @@ def use_models(path: Path) -> object:
     """A graph that was read is used: its shapes, its coverage, what is written of it."""
     graphs = read_models(path)
     write_models(path / "again", graphs)
-    return [(g.depth, g.largest, g.steps, g.outputs, elements_of(g)) for g in graphs.values()]
+    return [(g.depth, g.largest, g.steps, g.outputs, covered_elements(g)) for g in graphs.values()]
 
 
 def models_files(place: Places) -> None:

@@ -12,7 +12,7 @@ from torch_programs import exported, saved, train
 from asterism.api.given import as_input_data
 from asterism.api.vetting import vet
 from asterism.core.messages.errors import UserError
-from asterism.models.torch_modules import ModuleRuntime, evaluating
+from asterism.models.torch_modules import ModuleRuntime, evaluation_mode
 from asterism.pytest import assert_agrees
 
 FEW = ["vet.changes.inputs=8", "vet.search.seeds=3", "vet.search.queries=10"]
@@ -119,7 +119,7 @@ def test_data_sets_and_loaders_are_read_with_their_labels():
 
 def test_exported_graphs_have_one_mode(trained):
     program = exported(copy.deepcopy(trained).eval(), torch.tensor(ROWS))
-    with evaluating(program.module()) as changed:
+    with evaluation_mode(program.module()) as changed:
         assert not changed
 
 

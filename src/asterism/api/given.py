@@ -133,13 +133,15 @@ def _torch_program(model: Any, name: str, inputs: ArrayInputs, after: ExitStack)
     if not is_program(model):
         return None
     from asterism.models.formats.torch_export import TorchRuntime
-    from asterism.models.signatures.torch import signature_of_graph, weights_of
+    from asterism.models.signatures.torch import collect_tensors, signature_of_graph
     from asterism.models.torch_modules import ModuleRuntime
 
     module = model.module()
     if inputs.parts:
-        return ModuleRuntime(module, name, inputs.items, inputs.parts), weights_of(model.state_dict)
-    weights = weights_of(model.state_dict)
+        return ModuleRuntime(module, name, inputs.items, inputs.parts), collect_tensors(
+            model.state_dict
+        )
+    weights = collect_tensors(model.state_dict)
     device = str(weights[0].device) if weights else "cpu"
     return TorchRuntime(module, signature_of_graph(module.graph), device), weights
 
@@ -147,13 +149,13 @@ def _torch_program(model: Any, name: str, inputs: ArrayInputs, after: ExitStack)
 def _torch_module(model: Any, name: str, inputs: ArrayInputs, after: ExitStack) -> _Opened:
     if not is_torch_module(model):
         return None
-    from asterism.models.signatures.torch import state_of, weights_of
-    from asterism.models.torch_modules import ModuleRuntime, evaluating
+    from asterism.models.signatures.torch import collect_tensors, state_of
+    from asterism.models.torch_modules import ModuleRuntime, evaluation_mode
 
-    if after.enter_context(evaluating(model)):
+    if after.enter_context(evaluation_mode(model)):
         log.info("set from training to evaluation as long as it is asked", model=name)
     runtime = ModuleRuntime(model, name, inputs.items, inputs.parts)
-    return runtime, weights_of(state_of(model))
+    return runtime, collect_tensors(state_of(model))
 
 
 def _function(model: Any, name: str, inputs: ArrayInputs, after: ExitStack) -> _Opened:

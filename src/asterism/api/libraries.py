@@ -150,7 +150,7 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
         )
     import torch
 
-    from asterism.models.torch_modules import evaluating
+    from asterism.models.torch_modules import evaluation_mode
 
     target = folder / "model.pt2"
     if is_program(model):
@@ -159,7 +159,7 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
     given = None if inputs is None else as_input_data(inputs)
     if not isinstance(given, ArrayInputs):
         raise UserError("a module is exported with its inputs: give an array or a tensor")
-    with evaluating(model):
+    with evaluation_mode(model):
         try:
             program = torch.export.export(model, (torch.from_numpy(given.items.copy()),))
         except Exception as error:

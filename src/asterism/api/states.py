@@ -233,8 +233,8 @@ def _engine(model: Any, layer: str | None, given: ArrayInputs, after: ExitStack)
         return engine_for(model, layer)
     if is_torch_module(model):
         from asterism.models.recurrent.torch_engine import TorchEngine
-        from asterism.models.torch_modules import evaluating
+        from asterism.models.torch_modules import evaluation_mode
 
-        after.enter_context(evaluating(model))
+        after.enter_context(evaluation_mode(model))
         return TorchEngine(model, layer, given.items)
     raise UserError(f"{type(model).__name__} is no recurrent network of Keras, ONNX or PyTorch")

@@ -13,7 +13,7 @@ from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import Comparison, build_comparison
 from asterism.models.signatures.signature import Signature
-from asterism.models.tensor_models.answers import channels_moved
+from asterism.models.tensor_models.answers import find_channel_permutation
 from asterism.vetting.opening import find_row_shape
 from asterism.vetting.params import VetParams
 
@@ -164,7 +164,7 @@ def _real(outputs: Sequence[Output]) -> list[str]:
 def _apart(one: Output, other: Output) -> float:
     """How far two outputs are apart, by their lengths; the median over the inputs."""
     if one.shape != other.shape:
-        if (move := channels_moved(other.shape, one.shape)) is None:
+        if (move := find_channel_permutation(other.shape, one.shape)) is None:
             return _UNLIKE
         other = replace(other, values=np.moveaxis(other.values, *move))
     if len(one.values) != len(other.values):  # one of them has not answered all inputs
@@ -192,7 +192,7 @@ def _fit(own: tuple[int, ...] | None, other: tuple[int, ...] | None) -> bool:
     """Whether outputs of these sizes can be compared, perhaps with their channels moved."""
     if own is None or other is None:
         return True
-    return own == other or channels_moved(other, own) is not None
+    return own == other or find_channel_permutation(other, own) is not None
 
 
 def _shown(outputs: Sequence[Output]) -> str:

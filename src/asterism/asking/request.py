@@ -25,8 +25,8 @@ from asterism.models.signatures.signature import (
     SEGMENTS,
     Signature,
     TensorSpec,
+    infer_role,
     kind_of_inputs,
-    role_of,
 )
 from asterism.models.tensor_models.feeding import NO_PADDING
 from asterism.models.tensor_models.subjects import Subject, subject_of
@@ -240,7 +240,7 @@ def infer_roles(original: Signature, compressed: Signature, told: Told) -> dict[
     unnamed = [
         (_form(spec), spec.name)
         for spec in others
-        if spec.name not in told and role_of(spec.name) is None
+        if spec.name not in told and infer_role(spec.name) is None
     ]
     roles = _of_one_form(missing)
     return {name: roles[form] for form, name in _of_one_form(unnamed).items() if form in roles}
@@ -255,7 +255,7 @@ def _of_one_form(pairs: Sequence[tuple[_Form, str]]) -> dict[_Form, str]:
 def _role(spec: TensorSpec, told: Told) -> str | None:
     """What an input is to the tokens; None where it is a number, or where nothing tells."""
     value = told.get(spec.name)
-    return role_of(spec.name) if value is None else value if isinstance(value, str) else None
+    return infer_role(spec.name) if value is None else value if isinstance(value, str) else None
 
 
 def _form(spec: TensorSpec) -> _Form:

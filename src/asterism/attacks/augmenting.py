@@ -24,7 +24,7 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream
-from asterism.models.images_and_scores import notes_on_scores
+from asterism.models.images_and_scores import check_scores
 
 
 def augment_tests(
@@ -75,7 +75,7 @@ def make_augmentations(
     natural = natural_augmentations(images, split, params.inputs, params, seed)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
-    notes_on_scores(estimator.predict(victims.images))
+    check_scores(estimator.predict(victims.images))
     augmentations = {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         mine = victims.part(0, attack.inputs)

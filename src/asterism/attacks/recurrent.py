@@ -27,8 +27,8 @@ from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream
 from asterism.data import Dataset
-from asterism.models.images_and_scores import PreprocessingParams, notes_on_scores
-from asterism.models.keras_models.layers import up_to_logits
+from asterism.models.images_and_scores import PreprocessingParams, check_scores
+from asterism.models.keras_models.layers import cut_softmax
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 from asterism.models.recurrent.trained import open_trained, trained_file
 
@@ -87,10 +87,10 @@ def attack_recurrent(
     if not attacks:
         return {}
     shape = open_trained(folder).sequence_shape(images.shape[1:])
-    estimator = PixelEstimator(KerasNetwork(up_to_logits(load_keras(file)), _UNIT, shape))
+    estimator = PixelEstimator(KerasNetwork(cut_softmax(load_keras(file)), _UNIT, shape))
     sequences = as_pixels(images).reshape(-1, *shape)
     scores = estimator.predict(sequences)
-    notes_on_scores(scores)
+    check_scores(scores)
     correct = np.flatnonzero(scores.argmax(axis=1) == labels)
     if not len(correct):
         raise UserError("the recurrent network classifies no test input correctly: none to attack")

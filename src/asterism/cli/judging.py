@@ -17,9 +17,9 @@ from asterism.cli.program import (
     ShowPage,
     app,
     enter_project,
-    keep_whole,
+    keep_packed_model,
+    packed_models,
     show_page,
-    whole_models,
 )
 from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
@@ -59,7 +59,7 @@ def judge_tests(
     """
     from asterism.asking.lanes import JudgeRequest, resolve_judging
     from asterism.models.tensor_models.trial import require_runs
-    from asterism.project import conf_of, place_of_project
+    from asterism.project import find_conf_tree, find_project_folder
     from asterism.sweep.app import sweep_command
     from asterism.sweep.point import KEPT
     from asterism.sweep.points import fitting_name
@@ -68,16 +68,16 @@ def judge_tests(
     if as_json and dry_run:
         raise UserError("--json prints the answers, and --dry-run has none: give one of them")
     tell = partial(say, error=as_json)
-    conf = conf_of(place_of_project(Path.cwd()))
+    conf = find_conf_tree(find_project_folder(Path.cwd()))
     data = str(absolute_path(Path(data))) if Path(data).exists() else data
-    with whole_models(model) as (file,):
+    with packed_models(model) as (file,):
         require_runs(file, model)
         asked = JudgeRequest(
             model=file, data=data, preprocessing=preprocessing, overrides=override or ()
         )
         settled = resolve_judging(asked, conf)
         enter_project(tell, settled.overrides)
-        if (stays := keep_whole(file)) != file:
+        if (stays := keep_packed_model(file)) != file:
             asked = replace(asked, model=stays)
             settled = resolve_judging(asked, Path("conf"))
     for line in settled.said:

@@ -16,10 +16,10 @@ from asterism.cli.program import (
     ShowPage,
     app,
     enter_project,
-    keep_whole,
-    require_root,
+    keep_packed_model,
+    packed_models,
+    require_project_root,
     show_page,
-    whole_models,
 )
 from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
@@ -70,12 +70,12 @@ def check(
     if as_json:
         raise UserError("--json describes models and inputs: name at least one")
     from asterism.config import check_params
-    from asterism.dvc_hydra.commands import errors_of_dvc
+    from asterism.dvc_hydra.commands import report_dvc_errors
     from asterism.sweep.sharing import clean_cache
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     check_params(Path.cwd())
-    with errors_of_dvc():
+    with report_dvc_errors():
         clean_cache(Path.cwd())
     say("params.yaml is valid, and the cache holds nothing that the checks reject")
 
@@ -169,7 +169,7 @@ def vet(
     from asterism.asking.question import resolve_question
     from asterism.asking.request import VetRequest
     from asterism.core.files.records import record_as_json
-    from asterism.project import conf_of, place_of_project
+    from asterism.project import find_conf_tree, find_project_folder
     from asterism.sweep.app import sweep_command
     from asterism.sweep.point import VETTED
     from asterism.sweep.points import fitting_name
@@ -191,9 +191,9 @@ def vet(
             "give the original, the compressed model and --inputs, or --demo, or --check FILE"
         )
     called = name or fitting_name(f"vet-{compressed.stem}")
-    place = place_of_project(Path.cwd())
+    place = find_project_folder(Path.cwd())
     folder = Path("sweeps") / called / "points/0000" / VETTED.name
-    with whole_models(original, compressed) as models:
+    with packed_models(original, compressed) as models:
         request = VetRequest(
             original=models[0],
             compressed=models[1],
@@ -207,11 +207,11 @@ def vet(
             overrides=override or (),
             earlier=place / folder / CERTIFICATE,
         )
-        settled = resolve_question(request, conf_of(place))
+        settled = resolve_question(request, find_conf_tree(place))
         overrides, said = settled.overrides, settled.said
         enter_project(tell, overrides)
         for model in models:
-            named = hydra_text(str(keep_whole(model)))
+            named = hydra_text(str(keep_packed_model(model)))
             overrides = [text.replace(hydra_text(str(model)), named) for text in overrides]
     for line in said:
         tell(line)
@@ -251,7 +251,7 @@ def _repeat(certificate: Path, files: dict[str, Path], as_json: bool) -> Word:
     from asterism.vetting.repeating import repeat_certificate
 
     given = [name for name in files if name in ("original", "compressed")]
-    with whole_models(*(files[name] for name in given)) as models:
+    with packed_models(*(files[name] for name in given)) as models:
         repeated = repeat_certificate(certificate, files | dict(zip(given, models, strict=True)))
     if as_json:
         say_json({"holds": repeated.holds, "differences": repeated.differences})

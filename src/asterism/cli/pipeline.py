@@ -11,7 +11,15 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
+from asterism.cli.program import (
+    KEEP,
+    LOOK,
+    RUN,
+    AsJson,
+    app,
+    enter_own_project,
+    require_project_root,
+)
 from asterism.cli.projects import stage_names
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import absolute_path
@@ -19,7 +27,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import list_first
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
-from asterism.report.base.section import leaves
+from asterism.report.base.section import flatten_mapping
 
 ShardCount = Annotated[
     int,
@@ -44,7 +52,7 @@ def params(
     """Compose conf/ into params.yaml, and validate it."""
     from asterism.config import compose
 
-    require_root("conf")
+    require_project_root("conf")
     target = Path("params.yaml")
     text = compose(Path("conf"), override or [])
     if not check:
@@ -89,7 +97,7 @@ def sweep(
     from asterism.sweep.app import sweep_command
     from asterism.sweep.worker import SweepRequest
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     _tell_of_changed_parameters("no point reads it, each composes its own of conf/")
     request = SweepRequest(
         overrides=overrides or [],
@@ -118,22 +126,22 @@ def repro(
     from asterism.config import check_params
     from asterism.core.running.footprint import Footprint
     from asterism.core.running.stage import record_run
-    from asterism.dvc_hydra.commands import errors_of_dvc
+    from asterism.dvc_hydra.commands import report_dvc_errors
     from asterism.dvc_hydra.repository import open_checked_repository
     from asterism.dvc_hydra.saved_state import remove_unneeded_state
-    from asterism.sweep.interrupt import terminated_as_by_ctrl_c
+    from asterism.sweep.interrupt import treat_sigterm_as_sigint
     from asterism.sweep.launch import make_shards
     from asterism.sweep.pipeline import (
         StageFailedError,
+        find_outdated_stages,
         lock_folder,
-        open_ends,
         run_stages,
         use_this_python,
     )
     from asterism.sweep.plan import read_plan
     from asterism.sweep.workspace import BACK
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     root = Path.cwd()
     check_params(root)
     _tell_of_changed_parameters(f"`{BACK}` brings it back")
@@ -141,10 +149,10 @@ def repro(
     use_this_python()
     started, footprint = time.perf_counter(), Footprint()
     try:
-        with errors_of_dvc(), terminated_as_by_ctrl_c():
+        with report_dvc_errors(), treat_sigterm_as_sigint():
             repository = open_checked_repository(root)
             plan = read_plan(repository, targets or [])
-            stale = open_ends(repository, plan)
+            stale = find_outdated_stages(repository, plan)
             ran = run_stages(repository, plan, stale, jobs, lock_folder(root), spread)
         remove_unneeded_state()  # also that of a run that was killed when its stages were committed
     except StageFailedError as error:
@@ -168,7 +176,7 @@ def remote(
     from asterism.project import share_project
 
     address = url if "://" in url else str(absolute_path(Path(url).expanduser()))
-    require_own_root()
+    enter_own_project()
     say(*share_project(Path.cwd(), address))
 
 
@@ -182,11 +190,11 @@ def push(
 
     This is what `dvc push --run-cache` and `dvc exp push --all-commits` do.
     """
-    from asterism.dvc_hydra.commands import errors_of_dvc
+    from asterism.dvc_hydra.commands import report_dvc_errors
     from asterism.sweep.sharing import push as push_results
 
-    require_own_root()
-    with errors_of_dvc():
+    enter_own_project()
+    with report_dvc_errors():
         status = push_results(Path.cwd(), experiments)
     sys.exit(status)
 
@@ -200,12 +208,12 @@ def pull(
 ) -> None:
     """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
     from asterism.config import check_params
-    from asterism.dvc_hydra.commands import errors_of_dvc
+    from asterism.dvc_hydra.commands import report_dvc_errors
     from asterism.sweep.sharing import pull as pull_checked
 
-    require_own_root()
+    enter_own_project()
     check_params(Path.cwd())
-    with errors_of_dvc():
+    with report_dvc_errors():
         status = pull_checked(Path.cwd(), experiments)
     sys.exit(status)
 
@@ -266,7 +274,7 @@ def budget(
     """Print each stage's budget of time and memory, and what its last run here took."""
     from asterism.budget import budget_table, stage_costs, whole_run_cost
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     found, run = stage_costs(Path.cwd()), whole_run_cost(Path.cwd())
     if as_json:
         listed = [asdict(one) | {"kept": one.kept} for one in (*found, run)]
@@ -295,8 +303,8 @@ def changed_parameters(root: Path) -> list[str]:
         if not git(root, "status", "--porcelain", "--", "params.yaml"):
             return []
         committed = git(root, "show", "HEAD:params.yaml")
-        before = dict(leaves(parse_yaml(committed, "params.yaml of HEAD")))
-        after = dict(leaves(read_yaml(root / "params.yaml")))
+        before = dict(flatten_mapping(parse_yaml(committed, "params.yaml of HEAD")))
+        after = dict(flatten_mapping(read_yaml(root / "params.yaml")))
     except UserError:
         return []
     return [name for name in before | after if before.get(name) != after.get(name)]

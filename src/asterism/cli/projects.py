@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import BEGIN, LOOK, AsJson, app, require_own_root, show_page
+from asterism.cli.program import BEGIN, LOOK, AsJson, app, enter_own_project, show_page
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.parameters.registry import unknown
@@ -90,7 +90,7 @@ def open_page(
 
     `vet` and `sweep` mean the latest ones.
     """
-    require_own_root()
+    enter_own_project()
     place = find_page(Path.cwd(), page)
     show_page(place, show=True)
 

@@ -17,7 +17,7 @@ from asterism.cli.program import (
     ShowPage,
     app,
     enter_project,
-    require_root,
+    require_project_root,
     show_page,
     with_shared_options,
 )
@@ -131,7 +131,7 @@ def environments(
     from asterism.differential.adapters import environments as known
     from asterism.differential.comparing import libraries
 
-    require_root("conf")
+    require_project_root("conf")
     if make and remove:
         raise UserError("give --make or --remove, not both")
     if make and not names:

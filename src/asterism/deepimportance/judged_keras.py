@@ -27,9 +27,9 @@ from asterism.deepimportance.tensor_ops import Tensor
 from asterism.models.images_and_scores import PreprocessingParams, model_input
 from asterism.models.keras_models.layers import (
     ClassifierHead,
+    cut_softmax,
     flatten_model,
     require_images_of,
-    up_to_logits,
 )
 
 Array = NDArray[Any]
@@ -191,7 +191,7 @@ class JudgedKeras(JudgedModel):
 
     def on_pixels(self) -> PixelNetwork:
         """See :meth:`.JudgedModel.on_pixels`."""
-        return KerasNetwork(up_to_logits(self._whole), self.preprocessing)
+        return KerasNetwork(cut_softmax(self._whole), self.preprocessing)
 
     def _propagator(self, layer: str | None, composite: Composite) -> Propagator:
         """Relevance at a layer, None: at the input."""

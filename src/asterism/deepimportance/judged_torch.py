@@ -37,7 +37,7 @@ from asterism.deepimportance.torch_layers import (
 )
 from asterism.models.formats import as_array
 from asterism.models.images_and_scores import PreprocessingParams, model_input
-from asterism.models.torch_modules import evaluating
+from asterism.models.torch_modules import evaluation_mode
 
 #: Rows of a batch that goes through the whole network at once.
 _ROWS = 128
@@ -203,7 +203,7 @@ class JudgedTorch(JudgedModel):
         """The graph of a model, whose first axis is free where that is possible."""
         with ExitStack() as after:
             if isinstance(model, nn.Module) and not _is_exported(model):
-                after.enter_context(evaluating(model))
+                after.enter_context(evaluation_mode(model))
                 given = self._given(example[:2])
                 free = ({0: torch.export.Dim.AUTO},)
                 try:

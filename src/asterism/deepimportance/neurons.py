@@ -15,7 +15,7 @@ from asterism.criteria.families import Activations
 from asterism.deepimportance.composites import build_composite
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.params import RelevanceParams
-from asterism.models.images_and_scores import notes_on_scores
+from asterism.models.images_and_scores import check_scores
 
 BATCH = 512
 
@@ -120,7 +120,7 @@ def sum_neuron_relevance(
         batch = items[start : start + BATCH]
         scores, relevance = explain(batch)
         if start == 0 and model.classifies:
-            notes = notes_on_scores(scores)
+            notes = check_scores(scores)
         decisions = scores.argmax(axis=1)
         correct = (
             np.ones(len(batch), np.bool_)

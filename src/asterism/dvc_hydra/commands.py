@@ -56,31 +56,31 @@ def require_usable(project: Path) -> None:
             ) from None
 
 
-def dvc(root: Path, *words: str, afresh: bool = False) -> int:
+def run_dvc(root: Path, *words: str, afresh: bool = False) -> int:
     """Run a command of DVC's, which writes to the terminal; its exit status.
 
     Args:
         root: the workspace.
         words: ``"push", "--run-cache"``.
         afresh: whether DVC forgets what it has noted of earlier commands, see
-            :func:`~asterism.dvc_hydra.commands.private_notes`.
+            :func:`~asterism.dvc_hydra.commands.private_site_cache`.
     """
     from dvc.cli import main
 
     with hold_lock(root / LOCK):  # DVC itself waits for three seconds only
         pass
-    with private_notes(root, afresh), chdir(root):
+    with private_site_cache(root, afresh), chdir(root):
         return int(main(list(words)))
 
 
-def dvc_quietly(root: Path, *words: str) -> None:
+def run_dvc_quietly(root: Path, *words: str) -> None:
     """Run a DVC command silently; it is a step of a command of this project's.
 
     Raises:
         UserError: it failed; with what DVC says.
     """
     with _errors_of_dvc() as said, redirect_stdout(io.StringIO()):
-        status = dvc(root, *words)
+        status = run_dvc(root, *words)
     if status:
         raise UserError("; ".join(said) or f"`dvc {words[0]}` ended with status {status}")
 
@@ -116,7 +116,7 @@ class _Errors(logging.Handler):
 
 
 @contextmanager
-def errors_of_dvc(source: str = "") -> Iterator[None]:
+def report_dvc_errors(source: str = "") -> Iterator[None]:
     """Raise what DVC rejects in the block as one line.
 
     Args:
@@ -135,7 +135,7 @@ def errors_of_dvc(source: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def private_notes(root: Path, afresh: bool = False) -> Iterator[None]:
+def private_site_cache(root: Path, afresh: bool = False) -> Iterator[None]:
     """Let DVC, in this process and in those that it starts, use a folder of this user's alone.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.work_units import PIPELINE
 from asterism.dvc_hydra import run_cache
-from asterism.dvc_hydra.commands import errors_of_dvc, private_notes
+from asterism.dvc_hydra.commands import private_site_cache, report_dvc_errors
 from asterism.dvc_hydra.hashes import Hashes
 
 #: What a stage takes of which the pipeline says nothing.
@@ -105,7 +105,7 @@ class Stage:
             return True
         if entry is None or self.always_runs or not (self.deps or self.params):
             return False
-        if run_cache.key_of(entry) != run_cache.key_of(self.facts(hashes)):
+        if run_cache.run_cache_key(entry) != run_cache.run_cache_key(self.facts(hashes)):
             return False
         found = {out["path"]: hashes.of(self.root / out["path"]) for out in entry.get("outs", [])}
         same = all(
@@ -127,7 +127,7 @@ class Stage:
         return {name: hashes.parameters(name, keys) for name, keys in self.params.items()}
 
 
-def outputs_of(root: Path, entry: Mapping[str, Any]) -> dict[Path, str]:
+def locked_outputs(root: Path, entry: Mapping[str, Any]) -> dict[Path, str]:
     """Hash of each output in an entry of ``dvc.lock``, by its path.
 
     Raises:
@@ -153,7 +153,12 @@ def read_stages(root: Path) -> dict[str, Stage]:
     from dvc.repo import Repo
 
     # DVC names stages by where they are from here.
-    with private_notes(root), errors_of_dvc(PIPELINE), chdir(root), Repo(str(root)) as opened:
+    with (
+        private_site_cache(root),
+        report_dvc_errors(PIPELINE),
+        chdir(root),
+        Repo(str(root)) as opened,
+    ):
         found = [one for one in opened.index.stages if not one.cmd or one.path_in_repo == PIPELINE]
         stages = [_stage(root, one) for one in found]
     return {stage.name: stage for stage in stages}

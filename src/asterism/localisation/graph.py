@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from asterism.models.onnx_graphs import inputs_of, ordered, subgraphs
+from asterism.models.onnx_graphs import node_inputs, subgraphs, topological_order
 
 Array = NDArray[Any]
 
@@ -43,9 +43,9 @@ class OnnxGraph:
         self.maker: dict[str, int] = {}
         self.takers: dict[str, list[int]] = {}
         self.varying = set(self.inputs)
-        for index in ordered(self.nodes):
+        for index in topological_order(self.nodes):
             node = self.nodes[index]
-            taken = list(dict.fromkeys(inputs_of(node)))
+            taken = list(dict.fromkeys(node_inputs(node)))
             for name in taken:
                 self.takers.setdefault(name, []).append(index)
             depends = any(name in self.varying for name in taken) or node.op_type.startswith("Rand")
@@ -105,7 +105,7 @@ def find_upstream_nodes(
         if index is None or index in found:
             continue
         found.add(index)
-        waiting.extend(name for name in inputs_of(graph.nodes[index]) if not stops(name))
+        waiting.extend(name for name in node_inputs(graph.nodes[index]) if not stops(name))
     return found
 
 
@@ -140,7 +140,7 @@ def assemble_model(
         node = makers.get(name)
         if node is not None and id(node) not in needed:
             needed.add(id(node))
-            waiting.extend(inputs_of(node))
+            waiting.extend(node_inputs(node))
     kept = [node for node in nodes if id(node) in needed]
     model = type(template)(ir_version=template.ir_version, producer_name="asterism")
     for domain, version in imports.items():
@@ -150,7 +150,7 @@ def assemble_model(
     initialised = {tensor.name for tensor in template.graph.initializer}
     graph.input.extend(i for i in template.graph.input if i.name not in initialised)
     graph.output.extend(outputs)
-    graph.node.extend(kept[index] for index in ordered(kept))
+    graph.node.extend(kept[index] for index in topological_order(kept))
     for name, tensor in constants.items():
         if name in used:
             graph.initializer.append(tensor)

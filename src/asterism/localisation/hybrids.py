@@ -13,7 +13,7 @@ from asterism.localisation.graph import OnnxGraph, assemble_model, opset_version
 from asterism.localisation.matching import tensors_by_counterpart
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import FLOATS
-from asterism.models.onnx_graphs import inputs_of
+from asterism.models.onnx_graphs import node_inputs
 
 #: What the names of the original's parts begin with in another graph.
 _ORIGINAL = "original/"
@@ -89,7 +89,7 @@ def hybrid_model(pair: MatchedPair, floats: Collection[int]) -> Any:
     biases = _Biases(pair)
     kept = [
         rename_tensors(node, instead | biases.of(index, instead))
-        if instead.keys() & set(inputs_of(node))
+        if instead.keys() & set(node_inputs(node))
         else node
         for index, node in enumerate(compressed.nodes)
         if not taken_over & set(node.output) - set(compressed.inputs)
@@ -141,14 +141,14 @@ def _with_constants(graph: OnnxGraph, members: Iterable[int]) -> list[int]:
         index = waiting.pop()
         if index not in found:
             found.add(index)
-            taken = (n for n in inputs_of(graph.nodes[index]) if n not in graph.varying)
+            taken = (n for n in node_inputs(graph.nodes[index]) if n not in graph.varying)
             waiting.extend(graph.maker[name] for name in taken if name in graph.maker)
     return sorted(found)
 
 
 def _moved(node: Any, name_here: Any, names: dict[str, str]) -> Any:
     """A node of the original under the names of the new graph."""
-    copy = rename_tensors(node, {name: name_here(name) for name in inputs_of(node)})
+    copy = rename_tensors(node, {name: name_here(name) for name in node_inputs(node)})
     copy.name = _ORIGINAL + node.name if node.name else ""
     copy.output[:] = [names.get(n, _ORIGINAL + n) if n else "" for n in node.output]
     return copy
@@ -178,7 +178,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
         for index in node.body:
             part = compressed.nodes[index]
             taken = {}
-            for name in inputs_of(part):
+            for name in node_inputs(part):
                 tensor = owner.get(name)
                 is_inner = name in inner and (tensor is None or name in outputs)
                 if tensor is None and not is_inner:

@@ -20,7 +20,7 @@ from asterism.localisation.matching import (
 )
 from asterism.localisation.qoperators import MOVES
 from asterism.localisation.reading import OpenedPair
-from asterism.models.onnx_graphs import inputs_of, subgraphs
+from asterism.models.onnx_graphs import node_inputs, subgraphs
 
 #: Operators that name a node which several nodes of the original are computed as.
 _MAIN = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "Attention", "Gather")
@@ -253,7 +253,7 @@ def _has_other_weights(pair: OpenedPair, members: Sequence[int], body: set[int])
 
 def _weights(graph: OnnxGraph, node: Any) -> list[bytes]:
     """All constant floats, but single ones, that a node or a graph in it takes; in any order."""
-    arrays = [graph.value(name) for name in inputs_of(node)]
+    arrays = [graph.value(name) for name in node_inputs(node)]
     parts = [node]
     while parts:
         for inner in subgraphs(parts.pop()):

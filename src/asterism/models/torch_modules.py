@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.models.formats import ALONE, INPUT, Runtime, Tensors, named_arrays
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.models.signatures.torch import is_form, maker_of, operator_of
+from asterism.models.signatures.torch import is_form, operator_family, operator_of
 
 if TYPE_CHECKING:
     import torch
@@ -134,7 +134,7 @@ class ModuleRuntime(Runtime):
 
 
 @contextmanager
-def evaluating(module: torch.nn.Module) -> Iterator[bool]:
+def evaluation_mode(module: torch.nn.Module) -> Iterator[bool]:
     """The module as it is used, not trained; afterwards each part is as it was.
 
     Yields:
@@ -218,7 +218,7 @@ class _Makers:
 
     def _watch(self, operator: str, args: Any, found: Any) -> None:
         self.count += 1
-        maker = maker_of(operator)
+        maker = operator_family(operator)
         if is_form(operator) and args and id(args[0]) in self._made:
             maker = self._made[id(args[0])][1]
         for tensor in found if isinstance(found, tuple | list) else [found]:

@@ -37,8 +37,8 @@ from asterism.sweep.points import (
     check_name,
     check_space,
     enumerate_points,
+    hydra_choice_path,
     sweep_name,
-    with_slashes,
 )
 from asterism.sweep.worker import Sweep, SweepRequest
 
@@ -234,7 +234,7 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
         UserError: see :func:`prepare_sweep` and :func:`run_sweep`.
     """
     project = Path.cwd()
-    spelled = with_slashes(project / "conf", request.overrides)
+    spelled = hydra_choice_path(project / "conf", request.overrides)
     request = replace(request, overrides=spelled)
     sweep, points, launcher = prepare_sweep(project, request)
     if dry and request.objective:

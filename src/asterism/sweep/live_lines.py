@@ -66,7 +66,7 @@ class LiveLines:
             self._begun.setdefault(stage, now)
         width = shutil.get_terminal_size().columns - 1
         lines = [
-            line_of(stage, read_progress(self.folder / stage), now - self._begun[stage])
+            format_line(stage, read_progress(self.folder / stage), now - self._begun[stage])
             for stage in running
         ]
         waiting = self._total - done - len(running)
@@ -99,7 +99,7 @@ class LiveLines:
         self._drawn = len(lines)
 
 
-def line_of(stage: str, share: Progress | None, seconds: float) -> str:
+def format_line(stage: str, share: Progress | None, seconds: float) -> str:
     """A stage's line: what it is at, the share done, the time left, and its log.
 
     Args:

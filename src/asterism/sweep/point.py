@@ -20,7 +20,7 @@ from asterism.core.files.locks import hold_lock
 from asterism.core.files.os_errors import report_os_errors
 from asterism.core.files.records import read_record, write_record
 from asterism.core.messages.errors import UserError
-from asterism.report.base.section import leaves
+from asterism.report.base.section import flatten_mapping
 from asterism.report.lanes import SWEEPS
 from asterism.sweep import workspace
 from asterism.sweep.points import Point
@@ -233,6 +233,6 @@ def read_metrics(folder: Path) -> dict[str, float]:
     return {
         f"{file.stem}:{name}": value
         for file in sorted(folder.glob("*.json"))
-        for name, value in leaves(read_json(file))
+        for name, value in flatten_mapping(read_json(file))
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     }

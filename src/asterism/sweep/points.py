@@ -12,7 +12,7 @@ from pathlib import Path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.validation import LONGEST, is_label
 from asterism.dvc_hydra.overrides import SweepOverride, parse_overrides
-from asterism.dvc_hydra.overrides import spanned_points as points_of
+from asterism.dvc_hydra.overrides import expand_sweep as points_of
 
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
 _HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
@@ -84,7 +84,7 @@ def _fits(name: str) -> bool:
     return labels and len(name) <= LONGEST and not name.endswith(".lock")
 
 
-def with_slashes(conf: Path, overrides: Sequence[str]) -> list[str]:
+def hydra_choice_path(conf: Path, overrides: Sequence[str]) -> list[str]:
     """``fuzz.selection=random`` as ``fuzz/selection=random``, as Hydra spells a choice.
 
     Args:

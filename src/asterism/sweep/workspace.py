@@ -103,7 +103,7 @@ def create_workspace(root: Path, target: Path, revision: str, cache: Path) -> No
     target.parent.mkdir(parents=True, exist_ok=True)
     git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))
     git(target, "checkout", "--quiet", "--detach", revision)
-    for key, value in committer(root).items():
+    for key, value in git_committer(root).items():
         git(target, "config", key, value)
     local = root / ".dvc" / "config.local"
     if local.exists():
@@ -111,7 +111,7 @@ def create_workspace(root: Path, target: Path, revision: str, cache: Path) -> No
     use_cache(target, cache, LINKS)
 
 
-def committer(root: Path) -> dict[str, str]:
+def git_committer(root: Path) -> dict[str, str]:
     """Who commits: the user as git knows them, else a name of this project's."""
     usual = {"user.name": "asterism", "user.email": "asterism@localhost"}
     return {key: git_setting(root, key) or otherwise for key, otherwise in usual.items()}

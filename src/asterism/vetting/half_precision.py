@@ -23,7 +23,7 @@ from asterism.localisation.qoperators import without_constant_nodes
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.models.onnx_graphs import in_float32, put_in_order, subgraphs
+from asterism.models.onnx_graphs import in_float32, sort_nodes, subgraphs
 from asterism.vetting.runtime_types import RetypedNode, find_retyped_nodes
 
 Array = NDArray[Any]
@@ -245,7 +245,7 @@ def _graph(path: Path) -> OnnxGraph:
     model = read_onnx(path)
     with reading(str(path)):
         without_constant_nodes(model)
-        put_in_order(model.graph)
+        sort_nodes(model.graph)
         return OnnxGraph(model)
 
 

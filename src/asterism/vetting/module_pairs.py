@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 
 from asterism.localisation.tensor_errors import RunningSums, TensorError
 from asterism.models.formats import as_array
-from asterism.models.signatures.torch import weights_of
+from asterism.models.signatures.torch import collect_tensors
 
 #: Runs a module on the inputs.
 Ask = Callable[[nn.Module], object]
@@ -273,7 +273,7 @@ def _real(found: Any) -> Any:
 def _differ(one: nn.Module, other: nn.Module) -> bool:
     if type(one) is not type(other):
         return True
-    both = [weights_of(part.state_dict()) for part in (one, other)]
+    both = [collect_tensors(part.state_dict()) for part in (one, other)]
     return len(both[0]) != len(both[1]) or any(
         mine.dtype != theirs.dtype
         or not np.array_equal(as_array(mine), as_array(theirs), equal_nan=True)

@@ -21,7 +21,7 @@ from asterism.models.formats.torch_export import (
     open_program,
     save_program,
 )
-from asterism.models.signatures.torch import state_of, weights_of
+from asterism.models.signatures.torch import collect_tensors, state_of
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
 from asterism.models.torch_modules import ModuleRuntime
@@ -157,7 +157,7 @@ class _Trials:
         """The compressed model with these parts in float."""
         names = [self.parts[index].name for index in floats]
         runtime = self._runtimes[1].running(self._exchange.in_float(names, self.finer))
-        size = sum(weights.nbytes for weights in weights_of(state_of(runtime.plain)))
+        size = sum(weights.nbytes for weights in collect_tensors(state_of(runtime.plain)))
         return ObjectSubject(f"{self._vetted.given.compressed.name}_repaired", runtime, size)
 
     def written(self, floats: Sequence[int], path: Path) -> FileSubject:

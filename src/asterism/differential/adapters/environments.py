@@ -61,7 +61,7 @@ class Environment:
         below = [str(installed_packages())] if self.over_installed else []
         facts = json.dumps([self.python, *self.requirements, *below])
         digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
-        return folder_of_all() / f"{self.name}-{digest}"
+        return environments_root() / f"{self.name}-{digest}"
 
     @property
     def executable(self) -> Path:
@@ -105,7 +105,7 @@ class Environment:
         return Interpreter(str(self.executable), str(_source_alone()))
 
 
-def folder_of_all() -> Path:
+def environments_root() -> Path:
     """The folder that contains all environments."""
     return machine.programs_root() / "environments"
 
@@ -194,7 +194,7 @@ def _source_alone() -> Path:
     """
     package = Path(asterism.__file__).resolve().parent
     digest = hashlib.sha256(str(package).encode()).hexdigest()[:12]
-    link = make_private_folder(folder_of_all() / f"source-{digest}") / "asterism"
+    link = make_private_folder(environments_root() / f"source-{digest}") / "asterism"
     with suppress(FileExistsError):  # another process or command was faster
         link.symlink_to(package, target_is_directory=True)
     return link.parent

@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.comparing.cases import ComparisonCase
-from asterism.differential.comparing.judging import all_values, judge_of_file, run_subject
+from asterism.differential.comparing.judging import (
+    compute_tensor_values,
+    judge_of_file,
+    run_subject,
+)
 from asterism.differential.comparing.libraries import title_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -173,7 +177,7 @@ class Blame:
         """
         subject, inputs = self._whole.subject, self._whole.inputs
         culprit, other = self._case.culprit, self._case.other
-        by_backend = all_values(
+        by_backend = compute_tensor_values(
             self._pool, subject, {self._case.distribution: inputs}, (culprit, other)
         )
         values = by_backend[subject.references.right] or by_backend[other]

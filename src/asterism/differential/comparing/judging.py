@@ -38,7 +38,7 @@ def run_subject(
     return pool.run(Task(0, file, inputs, backends=chosen))
 
 
-def all_values(
+def compute_tensor_values(
     pool: WorkerPool,
     subject: ModelFile,
     inputs: dict[str, list[NDArray[Any]]],
@@ -86,7 +86,7 @@ def judge_of_file(
     return Judge(result, distribution, bounds, standard, declared, subject.quantises, runs)
 
 
-def lacks_reference(subject: ModelFile, result: Result) -> str:
+def why_no_reference(subject: ModelFile, result: Result) -> str:
     """Why no reference says what the model computes; nothing where one does."""
     outcome = result.outcomes.get(subject.references.right)
     if outcome is None:
@@ -96,7 +96,7 @@ def lacks_reference(subject: ModelFile, result: Result) -> str:
     return "" if subject.is_in_reference else "the reference passes over an attribute of a node"
 
 
-def within_type(
+def drop_type_findings(
     pool: WorkerPool, subject: ModelFile, inputs: Mapping[str, Arrays], findings: Sequence[Finding]
 ) -> list[Finding]:
     """The findings, without the blame for what follows from the type that the file names.
@@ -129,7 +129,7 @@ def _is_suspect(one: Finding) -> bool:
 def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution: str) -> str:
     """The first node whose half-precision values the type cannot hold; nothing where all fit."""
     right = subject.references.right
-    values = all_values(pool, subject, {distribution: inputs}, [])[right]
+    values = compute_tensor_values(pool, subject, {distribution: inputs}, [])[right]
     kinds = subject.kinds()
     for node in subject.nodes:
         for name in node.makes:
@@ -145,7 +145,7 @@ def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution
 Answers = tuple[tuple[tuple[str, ...], str], ...]
 
 
-def answers_of(judge: Judge) -> Answers:
+def group_answers(judge: Judge) -> Answers:
     """What each group of backends gave that agree, the largest group first.
 
     The reference comes last, where there is one.
@@ -164,10 +164,10 @@ def answers_of(judge: Judge) -> Answers:
     if judge.standard is not None:
         groups.append(["the reference"])
         given.append(list(judge.standard.expected))
-    return tuple(zip(map(tuple, groups), answers_in_words(given), strict=True))
+    return tuple(zip(map(tuple, groups), describe_answers(given), strict=True))
 
 
-def answers_in_words(given: Sequence[Arrays]) -> list[str]:
+def describe_answers(given: Sequence[Arrays]) -> list[str]:
     """What each of several runs of a model gave, of the output in which they differ most.
 
     Args:

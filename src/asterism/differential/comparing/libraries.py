@@ -25,7 +25,7 @@ from asterism.core.resuming import saved_folders
 from asterism.differential.adapters.backend_names import plugin_of, reads_given, suffix_of
 from asterism.differential.adapters.environments import (
     Environment,
-    folder_of_all,
+    environments_root,
     installed_packages,
     package_of,
     read_environment,
@@ -51,7 +51,7 @@ def make_environment(wanted: Environment, say: Callable[[str], None]) -> None:
         UserError: its Python is not on this machine, a package cannot be installed, or others can
             write to where it would lie.
     """
-    make_private_folder(folder_of_all())
+    make_private_folder(environments_root())
     folder = wanted.folder
     with hold_lock(folder.with_name(f"{folder.name}.lock")):
         if wanted.is_made:

@@ -27,7 +27,10 @@ from asterism.differential.engine.inputs import (
     sample_inputs,
     special_inputs,
 )
-from asterism.differential.engine.invalid_configurations import is_outside_wanted, outside_of
+from asterism.differential.engine.invalid_configurations import (
+    draw_invalid_configuration,
+    is_invalid_configuration_due,
+)
 from asterism.differential.engine.record import FOLDERS, Record
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -132,7 +135,7 @@ def _execute(
     tell(len(record))
     before = {i for i in graphs if i in record}
     backends = worker_pool.backends
-    tasks = (task_of(i, graphs[i], group, backends, seed) for i, group in plan if i not in before)
+    tasks = (make_task(i, graphs[i], group, backends, seed) for i, group in plan if i not in before)
     for _, results in groupby(worker_pool.run_all(tasks), key=lambda result: result.index):
         record.add(list(results))
         tell(len(record))
@@ -141,7 +144,7 @@ def _execute(
     return record
 
 
-def task_of(
+def make_task(
     index: int,
     graph: Graph,
     group: Sequence[str],
@@ -157,7 +160,7 @@ def task_of(
         backends: where it runs, those of them that can do what is asked.
         seed: the seed of the inputs.
     """
-    outside = outside_of(graph, seed, index) if OUTSIDE in group else None
+    outside = draw_invalid_configuration(graph, seed, index) if OUTSIDE in group else None
     changed: Config = {}
     if outside is not None:
         graph, changed = outside.graph, outside.changed
@@ -246,10 +249,10 @@ def _planned(
     for i, graph in graphs.items():
         special = special_inputs(seed, i, special_share)
         more = [] if special is None or special in distributions else [special]
-        if OUTSIDE not in distributions and is_outside_wanted(seed, i, outside_share):
+        if OUTSIDE not in distributions and is_invalid_configuration_due(seed, i, outside_share):
             more.append(OUTSIDE)
         for group in _groups([*distributions, *more]):
-            if OUTSIDE in group and outside_of(graph, seed, i) is None:
+            if OUTSIDE in group and draw_invalid_configuration(graph, seed, i) is None:
                 continue
             if compared_nodes(graph, group):  # or the question cannot be asked
                 planned.append((i, group))

@@ -37,7 +37,7 @@ from asterism.differential.engine.tasks import (
     LayerDescription,
     Result,
     Task,
-    outcome_of,
+    read_outcome,
 )
 from asterism.differential.engine.workers import Workers
 from asterism.memo.graphs.graph import Graph, Node, sequential
@@ -279,7 +279,7 @@ class WorkerPool(Workers):
     def _convert(self, task: Task, folder: Path, converter: str) -> ExecutionOutcome:
         request = self._request("convert", task, folder, converter)
         answer = self._clients[converter].ask(request, task.seconds)
-        return outcome_of(task.index, converter, answer)
+        return read_outcome(task.index, converter, answer)
 
     def _step(
         self, submitted: _Submitted, backend: str, after: Future[ExecutionOutcome] | None
@@ -296,7 +296,7 @@ class WorkerPool(Workers):
         }
         request = self._request("run", task, submitted.folder, backend, **more)
         answer = self._clients[library_of(backend)].ask(request, task.seconds)
-        return outcome_of(task.index, backend, answer)
+        return read_outcome(task.index, backend, answer)
 
     def _collect(self, submitted: _Submitted) -> Result:
         task, steps = submitted.task, submitted.steps

@@ -20,7 +20,7 @@ from asterism.differential.adapters.backend_names import (
 )
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
-from asterism.differential.engine.invalid_configurations import outside_of
+from asterism.differential.engine.invalid_configurations import draw_invalid_configuration
 from asterism.differential.engine.record import Record
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
@@ -35,7 +35,7 @@ from asterism.differential.oracle.finding import (
     EarlierModel,
     Finding,
 )
-from asterism.differential.oracle.invalid_configurations import findings_outside
+from asterism.differential.oracle.invalid_configurations import judge_invalid_configuration
 from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
 from asterism.differential.params import JudgeParams
@@ -70,9 +70,9 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
         seed: for the targets of D_MAD.
     """
     if OUTSIDE in result.distributions:
-        invalid = outside_of(graph, seed, result.index)
+        invalid = draw_invalid_configuration(graph, seed, result.index)
         assert invalid is not None  # or there was nothing to try
-        return Judgement([], findings_outside(result, invalid, params))
+        return Judgement([], judge_invalid_configuration(result, invalid, params))
     distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
     judges = [judge_of(graph, result, d, params) for d in distributions or [""]]
     told = [(judge, judge.findings()) for judge in judges]

@@ -56,7 +56,7 @@ class ScriptRun:
         What fails otherwise than the script looks for gives 2, or its own exit status.
 
         Args:
-            death: how a process ends that shows the finding, see :func:`death_of`.
+            death: how a process ends that shows the finding, see :func:`describe_death`.
         """
         status = TOO_LATE if self.status is None else self.status
         shown = {"": self.shows, "signal": status < 0, "hang": status == TOO_LATE}
@@ -65,7 +65,7 @@ class ScriptRun:
         return 2 if status == 1 or status < 0 else status
 
 
-def death_of(finding: Finding) -> str:
+def describe_death(finding: Finding) -> str:
     """How a process ends that shows a finding, where it is not by the script's own status.
 
     Returns:
@@ -92,7 +92,7 @@ def exit_statuses(
         script: its file.
         times: how many processes.
         interpreter: the Python that runs them.
-        death: how a process ends that shows the finding, see :func:`death_of`.
+        death: how a process ends that shows the finding, see :func:`describe_death`.
     """
     limit = PATIENCE if death == "hang" else SECONDS
     found: list[int] = []

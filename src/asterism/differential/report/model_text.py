@@ -51,7 +51,7 @@ def layer_source(kind: str, config: Config) -> str:
     return call_source(layer, config)
 
 
-def with_changes(graph: Graph, layers: Layers, changed: Config) -> Layers:
+def describe_changed_layers(graph: Graph, layers: Layers, changed: Config) -> Layers:
     """What Keras says of layers some of whose parameters have other values, be they invalid."""
     told = {i: _told(graph, layers, i) for i in graph.layers}
     return {

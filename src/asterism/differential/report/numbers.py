@@ -81,7 +81,7 @@ def simple_array(form: str, shape: Shape, dtype: str, number: int = 0) -> Array:
     return Array.of(form.format(shape=shape, dtype=dtype, number=number, size=prod(shape)))
 
 
-def any_numbers(known: FilledNumbers) -> FilledNumbers:
+def placeholder_numbers(known: FilledNumbers) -> FilledNumbers:
     """Ones as inputs, and the weights that a layer begins with: where no number matters."""
     inputs = (simple_array(ONES, a.values.shape, str(a.values.dtype)) for a in known.inputs)
     return FilledNumbers(tuple(inputs), {})

@@ -105,7 +105,7 @@ class ShrunkFindings:
 
 
 @contextmanager
-def remembered(run: RunState, of: str = "findings") -> Iterator[ShrunkFindings]:
+def open_shrunk_findings(run: RunState, of: str = "findings") -> Iterator[ShrunkFindings]:
     """What earlier runs have shrunk; nobody removes it while the block lasts.
 
     Args:

@@ -14,14 +14,14 @@ from asterism.core.messages.console import get_logger, progress
 from asterism.differential.adapters.backend_names import converter_of, library_of, under_test
 from asterism.differential.engine.execution import open_worker_pool
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.finding import KERAS, Finding, signature
+from asterism.differential.oracle.finding import KERAS, Finding, defect_signature
 from asterism.differential.params import TriageParams, TriageSettings
 from asterism.differential.report.writing import Reporter, read_known_issues, write_reports
 from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
-from asterism.differential.shrinking.reproduction import Reproduction, ablate, first_diverging
+from asterism.differential.shrinking.reproduction import Reproduction, ablate, find_first_diverging
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
-from asterism.differential.triage.groups import group_findings, unique_outside
+from asterism.differential.triage.groups import group_findings, unite_invalid_configurations
 from asterism.differential.triage.shrink_cache import ShrunkFindings
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import layer_name
@@ -96,7 +96,7 @@ class Triage:
                 left = UntriagedFindings(groups[at:], because, because == self._ceiling.name)
                 break
             first = min(group, key=lambda f: (len(graphs[f.model].layers), f.model))
-            if signature(first) in earlier:
+            if defect_signature(first) in earlier:
                 continue
             suspect = self._suspect(first, graphs[first.model])
             same = self._explained(first, graphs[first.model], suspect, {**earlier, **unique})
@@ -127,7 +127,7 @@ class Triage:
         if finding.question:  # derivatives have no value in the midst of a model
             return None
         task = self._show.task(finding.model, graph, finding.distributions)
-        return first_diverging(self._show, task, finding.backends[0])
+        return find_first_diverging(self._show, task, finding.backends[0])
 
     def _explained(
         self, finding: Finding, graph: Graph, suspect: int | None, unique: dict[str, UniqueFinding]
@@ -187,7 +187,7 @@ class Triage:
             node = self._suspect(shown, minimal)
             layer = layer_at_fault(minimal, minimal.outputs[0] if node is None else node)
         found = UniqueFinding(
-            signature(shown, "" if layer is None else str(layer)),
+            defect_signature(shown, "" if layer is None else str(layer)),
             replace(shown, model=finding.model, before=finding.before),
             minimal,
             layer,
@@ -286,7 +286,7 @@ def _write(
     if stopped or groups_left:
         told = f"stopped by triage.minutes={triage.minutes:g}: the next run resumes there"
         log.warning(told, not_minimal=stopped, groups_left=groups_left)
-    unique_invalid = unique_outside(
+    unique_invalid = unite_invalid_configurations(
         given.excluded, graphs, settings.seed, triage.max_unique, given.outside_known
     )
     outside: list[UniqueFinding] = []
@@ -312,7 +312,7 @@ def _write(
         "not_minimal": sum(bool(u.unfinished) for u in unique),
         "not_minimal_by_time": stopped,
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),
-        **counts_of([u.finding for u in unique], settings.execute.backends),
+        **count_findings([u.finding for u in unique], settings.execute.backends),
     }
 
 
@@ -320,7 +320,7 @@ def _left(group: Sequence[Finding], left: UntriagedFindings) -> dict[str, Any]:
     """A group that was not taken up, as a JSON value."""
     first = group[0]
     return {
-        "signature": signature(first),
+        "signature": defect_signature(first),
         "severity": first.severity,
         "backends": list(first.backends),
         "models": sorted({finding.model for finding in group}),
@@ -328,7 +328,7 @@ def _left(group: Sequence[Finding], left: UntriagedFindings) -> dict[str, Any]:
     }
 
 
-def counts_of(findings: Sequence[Finding], backends: Iterable[str]) -> dict[str, Any]:
+def count_findings(findings: Sequence[Finding], backends: Iterable[str]) -> dict[str, Any]:
     """How many findings each library and converter is to blame for, and how many show a symptom.
 
     The MEMO paper's table 3 has the former.

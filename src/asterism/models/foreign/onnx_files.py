@@ -18,7 +18,12 @@ from asterism.core.files.limits import read_within_limit, require_size_within_li
 from asterism.core.files.user_files import resolve_inside
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.names import NameMap
-from asterism.models.foreign.onnx_rules import parts_of, rename_model, require_sound, width_of
+from asterism.models.foreign.onnx_rules import (
+    iterate_messages,
+    rename_model,
+    require_sound,
+    width_of,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -123,7 +128,7 @@ def _parsed(path: Path) -> onnx.ModelProto:
 
 
 def _tensors(model: Any, path: Path) -> list[Any]:
-    return [p for p in parts_of(model, str(path)) if p.DESCRIPTOR.name == "TensorProto"]
+    return [p for p in iterate_messages(model, str(path)) if p.DESCRIPTOR.name == "TensorProto"]
 
 
 def _is_outside(tensor: onnx.TensorProto) -> bool:
@@ -140,7 +145,7 @@ def _require_small_values(model: onnx.ModelProto, path: Path) -> None:
 
     with suppress(Exception):  # of a graph without a meaning; the runtime says which
         model = onnx.shape_inference.infer_shapes(_without_weights(model), data_prop=True)
-    for value in parts_of(model, str(path)):
+    for value in iterate_messages(model, str(path)):
         if value.DESCRIPTOR.name != "ValueInfoProto":
             continue
         tensor = value.type.tensor_type

@@ -59,7 +59,7 @@ def require_sound(model: onnx.ModelProto, source: str) -> None:
     if model.ByteSize() != size:
         raise UserError(f"{source} holds fields that ONNX does not have: not opened")
     declared = 0
-    for part in parts_of(model, source):
+    for part in iterate_messages(model, source):
         kind = part.DESCRIPTOR.name
         _require_text(source, [part.name] if kind == "TensorProto" else _texts(part))
         if kind in ("TensorProto", "SparseTensorProto"):
@@ -85,7 +85,7 @@ def require_sound(model: onnx.ModelProto, source: str) -> None:
     _require_few_nodes(model, source)
 
 
-def parts_of(model: Any, source: str) -> Iterator[Any]:
+def iterate_messages(model: Any, source: str) -> Iterator[Any]:
     """All messages in a model, tensors as wholes, in the order of the file.
 
     Raises:
@@ -186,7 +186,9 @@ def _require_few_nodes(model: onnx.ModelProto, source: str) -> None:
 
 def _nodes_of(part: Any, source: str) -> Iterator[Any]:
     """The nodes of a graph or function, those inside of their attributes too."""
-    return (inner for inner in parts_of(part, source) if inner.DESCRIPTOR.name == "NodeProto")
+    return (
+        inner for inner in iterate_messages(part, source) if inner.DESCRIPTOR.name == "NodeProto"
+    )
 
 
 #: The fields of each message that say what is computed. All others are texts for people, or for
@@ -229,7 +231,7 @@ def rename_model(model: onnx.ModelProto, source: str) -> NameMap:
     """
     _inline(model, source)
     names = NameMap()
-    for part in parts_of(model, source):
+    for part in iterate_messages(model, source):
         kind = part.DESCRIPTOR.name
         kept = _COMPUTED.get(kind)
         if kept is not None:

@@ -120,7 +120,7 @@ class ClassifierHead:
             tensor = inputs[0]
 
 
-def up_to_logits(model: keras.Model) -> keras.Model:
+def cut_softmax(model: keras.Model) -> keras.Model:
     """A classifier up to its softmax.
 
     Models inside it are opened to find that. Layers that only reshape the softmax's values may

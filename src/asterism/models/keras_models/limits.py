@@ -60,7 +60,7 @@ def require_small_outputs(model: keras.Model, path: Path) -> None:
 
 
 @contextmanager
-def weights_within(path: Path) -> Iterator[None]:
+def limit_weights(path: Path) -> Iterator[None]:
     """Count the weights of models that Keras builds in the block, before they are allocated.
 
     Raises:

@@ -30,17 +30,17 @@ from asterism.core.files.limits import (
 )
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.keras_models.configurations import (
-    holds_code,
+    find_code,
     register_activations,
     require_plain_config,
     to_keras_3,
 )
 from asterism.models.keras_models.limits import (
     WEIGHTS,
+    limit_weights,
     require_plain,
     require_readable_hdf5,
     require_small_outputs,
-    weights_within,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def load_keras(path: Path) -> keras.Model:
     require_file(path, "model file")
     register_activations()
     try:
-        with weights_within(path):
+        with limit_weights(path):
             loaders = {
                 ".keras": _load_archive,
                 ".h5": _load_h5,
@@ -90,7 +90,7 @@ def load_keras(path: Path) -> keras.Model:
     except Exception as error:  # whatever a foreign file makes Keras raise
         if unknown := _UNKNOWN.search(_innermost(error)):
             what = f"needs {unknown['name']}, which Keras does not have"
-            raise holds_code(path, what) from None
+            raise find_code(path, what) from None
         raise UserError(f"Keras cannot read {path}: {_first_sentence(error)}") from error
     raise UserError(f"{path} is no Keras model: the suffix must be .keras, .h5, .hdf5 or .json")
 

@@ -44,10 +44,10 @@ class KerasEngine:
 
 def _every_step(layer: Any) -> Any:
     """A symbolic tensor ``(N, T, H)``."""
-    if not is_recurrent(layer) or (kind(layer) != "Bidirectional" and layer.return_sequences):
+    if not is_recurrent(layer) or (layer_kind(layer) != "Bidirectional" and layer.return_sequences):
         return layer.output
     config = {**layer.get_config(), "name": f"{layer.name}_every_step"}
-    if kind(layer) == "Bidirectional":
+    if layer_kind(layer) == "Bidirectional":
         for direction in ("layer", "backward_layer"):
             if config.get(direction):
                 config[direction]["config"]["return_sequences"] = True
@@ -64,14 +64,14 @@ def _every_step(layer: Any) -> Any:
 RECURRENT = ("LSTM", "GRU", "SimpleRNN")
 
 
-def kind(layer: Any) -> str:
+def layer_kind(layer: Any) -> str:
     """The layer's class name."""
     return type(layer).__name__
 
 
 def is_recurrent(layer: Any) -> bool:
     """Whether the layer is recurrent, or runs a recurrent one in both directions."""
-    return kind(layer) in RECURRENT_LAYERS
+    return layer_kind(layer) in RECURRENT_LAYERS
 
 
 def find_layer(model: Any, name: str | None) -> Any:
@@ -104,7 +104,7 @@ def layer_chain(model: Any) -> list[Any] | None:
     """The model's layers from input to output, or None where they do not form one chain."""
     import keras
 
-    layers = [layer for layer in model.layers if kind(layer) != "InputLayer"]
+    layers = [layer for layer in model.layers if layer_kind(layer) != "InputLayer"]
     if isinstance(model, keras.Sequential):
         return layers if model.built else None
     if len(getattr(model, "inputs", None) or []) != 1 or len(model.outputs) != 1:

@@ -48,7 +48,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix=_PACKED) as folder:
         target = Path(folder) / path.name
-        with closing(IsolatedModel(path, packed, [str(path), str(target)])) as made:
+        with closing(IsolatedModel(path, pack_for_stage, [str(path), str(target)])) as made:
             has_others = made.facts["has_others"]
         yield target if has_others else path
 
@@ -64,7 +64,7 @@ def keep_packed(file: Path, folder: Path) -> Path:
     return target.absolute()
 
 
-def packed(path: str, target: str) -> Served:
+def pack_for_stage(path: str, target: str) -> Served:
     """Pack a model where it keeps data in other files: for the other process."""
     return {"has_others": pack_onnx(Path(path), Path(target))}, lambda _: []
 

@@ -23,7 +23,7 @@ from asterism.models.tensor_models.answers import (
     OutputForm,
     Rows,
     Shape,
-    side_by_side,
+    join_outputs,
 )
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
 
@@ -260,7 +260,7 @@ class FileModel:
         self.close()
 
     def _run(self, items: NDArray[Any]) -> Rows:
-        return side_by_side(self._steps(items))
+        return join_outputs(self._steps(items))
 
     def _steps(self, items: NDArray[Any]) -> dict[str, Rows]:
         """Compared outputs by name, ``(n, ...)``; of a streaming model ``(n, steps, ...)``.

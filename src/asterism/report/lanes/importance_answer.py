@@ -73,7 +73,7 @@ class ImportanceResults:
     files: str = ""
 
 
-def answer(found: ImportanceResults) -> FrontPageAnswer:
+def answer_importance(found: ImportanceResults) -> FrontPageAnswer:
     """Do the tests exercise the neurons that matter?"""
     file = "metrics/measure_importance.json"
     level, verdict = _level(found.covered)

@@ -12,8 +12,8 @@ from asterism.report.base.section import (
     KeyFigure,
     Level,
     Step,
+    format_share,
     listed,
-    of_share,
     percent,
 )
 
@@ -62,7 +62,7 @@ class LibraryResults:
     silent: tuple[str, ...]
 
 
-def answer(found: LibraryResults) -> FrontPageAnswer:
+def answer_libraries(found: LibraryResults) -> FrontPageAnswer:
     """Do the libraries compute the same?"""
     level, sentence = _verdict(found)
     return FrontPageAnswer(
@@ -82,7 +82,7 @@ def answer(found: LibraryResults) -> FrontPageAnswer:
             KeyFigure(
                 "models run that show one",
                 f"{found.affected} of {found.executed}",
-                of_share(found.affected, found.executed, "model"),
+                format_share(found.affected, found.executed, "model"),
                 (
                     "artifacts/triage_findings/unique.json: models",
                     "metrics/generate_models.json: executed",

@@ -12,7 +12,7 @@ from asterism.report.base.section import (
     KeyFigure,
     Level,
     Step,
-    of_share,
+    format_share,
     percent,
 )
 
@@ -86,7 +86,7 @@ class RecurrentResults:
         return self.broken_seeds / self.seeds if self.seeds else 0.0
 
 
-def answer(found: RecurrentResults) -> FrontPageAnswer:
+def answer_stateful(found: RecurrentResults) -> FrontPageAnswer:
     """How well do the tests exercise the recurrent network?"""
     coverage = "metrics/measure_coverage.json: test"
     figures = []
@@ -96,7 +96,7 @@ def answer(found: RecurrentResults) -> FrontPageAnswer:
             KeyFigure(
                 "test accuracy",
                 percent(found.test_accuracy),
-                of_share(right, found.inputs, "input"),
+                format_share(right, found.inputs, "input"),
                 ("metrics/train_rnn.json: test_accuracy", f"{coverage}.inputs"),
             )
         )
@@ -119,7 +119,7 @@ def answer(found: RecurrentResults) -> FrontPageAnswer:
             KeyFigure(
                 "seeds that small changes break",
                 percent(found.breaks),
-                of_share(found.broken_seeds, found.seeds, "seed"),
+                format_share(found.broken_seeds, found.seeds, "seed"),
                 ("metrics/fuzz-CAMPAIGN.json: seeds_with_crashes (the largest)",),
             )
         )

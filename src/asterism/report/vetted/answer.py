@@ -28,7 +28,7 @@ _STEPS = {
 }
 
 
-def answer(
+def answer_vetting(
     params: VetParams, verdict: Verdict, agreement: Agreement, repair: Any
 ) -> FrontPageAnswer:
     """Does the compressed model do what the original does?

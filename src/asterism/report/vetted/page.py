@@ -23,8 +23,8 @@ from asterism.core.messages.errors import reading
 from asterism.core.messages.escaping import pluralise
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.pictures import png, svg
-from asterism.report.base.section import ReportSection, flat, percent
-from asterism.report.vetted.answer import answer
+from asterism.report.base.section import ReportSection, flatten_parameters, percent
+from asterism.report.vetted.answer import answer_vetting
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.certificate import VettedNumbers, compute_verdict, make_certificate
 from asterism.vetting.params import CERTIFICATE, REPAIRED, REPAIRED_PROGRAM, VetParams
@@ -59,7 +59,7 @@ def write_vet_page(
     with reading("the results of vetting"):
         verdict = compute_verdict(params, numbers)
         agreement = record_from(Agreement, numbers.measured["agreement"])
-        told = answer(params, verdict, agreement, numbers.repair)
+        told = answer_vetting(params, verdict, agreement, numbers.repair)
         body, contents = _body(params, seed, workspace, verdict, numbers)
     section = ReportSection(
         anchor="vet",
@@ -139,7 +139,7 @@ def _body(
             for before, after in zip(measured["flips"], repair.get("flips", ()), strict=False)
         ],
         notes=facts["notes"],
-        settings=[("seed", str(seed)), *flat(params.model_dump(mode="json"), "vet")],
+        settings=[("seed", str(seed)), *flatten_parameters(params.model_dump(mode="json"), "vet")],
     )
 
 

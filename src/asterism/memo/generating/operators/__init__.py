@@ -11,11 +11,11 @@ import numpy as np
 
 from asterism.core.parameters.registry import Registry
 from asterism.memo.generating.shape_adapters import adapt_to_shape, pad_for_window, reshape_to_rank
-from asterism.memo.graphs.coverage import Coverage, declared
+from asterism.memo.graphs.coverage import Coverage, declared_coverage
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit
 from asterism.memo.universe.layers import LayerSpec, universe
 from asterism.memo.universe.parameters import Parameter
-from asterism.memo.universe.tensors import INTEGER, Config, InvalidLayerError, Tensor, require
+from asterism.memo.universe.tensors import INTEGER, Config, InvalidLayerError, Tensor, require_valid
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class MutationContext:
         Raises:
             InvalidLayerError: there is none: the operator does not apply to the graph.
         """
-        require(len(items) > 0, "the operator does not apply")
+        require_valid(len(items) > 0, "the operator does not apply")
         return items[int(self.rng.integers(len(items)))]
 
     def wanted(self, layer: str, parameter: str) -> str | None:
@@ -214,7 +214,11 @@ def choose_kind(
     unseen = [k for k in kinds if k not in context.coverage.types]
     if unseen:
         return context.pick(unseen)
-    rank, covered, whole = graph.tensors[after].rank, context.coverage.pairs, declared().pairs
+    rank, covered, whole = (
+        graph.tensors[after].rank,
+        context.coverage.pairs,
+        declared_coverage().pairs,
+    )
     before, behind = graph.nodes[after].type, "" if reader is None else graph.nodes[reader].type
     best: list[str] = []
     most = -1.0
@@ -239,7 +243,7 @@ def reconfigure(graph: Graph, identity: int, config: Config) -> Graph:
         return graph.change(identity, config=config)
     except InvalidLayerError:
         readers = list(graph.consumers[identity])
-        require(bool(readers), "the configuration does not fit the input")
+        require_valid(bool(readers), "the configuration does not fit the input")
     changed, new = graph.add(
         Node(node.type, config, node.inputs, node.seed, node.weights, node.edits)
     )
@@ -274,7 +278,7 @@ def change_parameters(
         except InvalidLayerError:
             continue
         config = {**config, parameter.name: value}
-    require(config != node.config, "no drawn value fits, or they are the old ones")
+    require_valid(config != node.config, "no drawn value fits, or they are the old ones")
     return reconfigure(graph, identity, config)
 
 

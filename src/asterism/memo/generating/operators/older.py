@@ -20,7 +20,7 @@ from asterism.memo.generating.operators import (
 )
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.layers import universe
-from asterism.memo.universe.tensors import require
+from asterism.memo.universe.tensors import require_valid
 
 #: What LEMON adds: layers that keep the shape of their input.
 _KEEPS_SHAPE = (
@@ -105,7 +105,7 @@ def switch_layers(graph: Graph, context: MutationContext) -> Graph:
     """Two layers with the same shapes change places: types, configurations and weights."""
     one = context.pick(_shape_keepers(graph))
     same = [i for i in _shape_keepers(graph) if i != one and graph.tensors[i] == graph.tensors[one]]
-    require(bool(same), "no other layer has the same shapes")
+    require_valid(bool(same), "no other layer has the same shapes")
     two = context.pick(same)
     first, second = graph.nodes[one], graph.nodes[two]
     return graph.with_nodes(

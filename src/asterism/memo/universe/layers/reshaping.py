@@ -28,7 +28,7 @@ from asterism.memo.universe.shapes import (
     per_axis,
     split,
 )
-from asterism.memo.universe.tensors import Config, Tensor, require
+from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 
 def _any_rank_up(rank: int) -> frozenset[int]:
@@ -42,12 +42,12 @@ def _flattened(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 def _reshaped(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     target = [int(v) for v in config["target_shape"]]
     size = inputs[0].size
-    require(target.count(-1) <= 1, "one size at most is left open")
+    require_valid(target.count(-1) <= 1, "one size at most is left open")
     if -1 in target:
         known = -prod(target)
-        require(known > 0 and size % known == 0, "the sizes must divide the input")
+        require_valid(known > 0 and size % known == 0, "the sizes must divide the input")
         target[target.index(-1)] = size // known
-    require(prod(target) == size, "a reshape keeps the number of elements")
+    require_valid(prod(target) == size, "a reshape keeps the number of elements")
     return tuple(target)
 
 
@@ -61,7 +61,7 @@ def _draw_target(rng: np.random.Generator, inputs: Sequence[Tensor]) -> list[int
 def _permuted(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     dims = config["dims"]
     shape = inputs[0].shape
-    require(sorted(dims) == list(range(1, len(shape) + 1)), "dims must name every axis once")
+    require_valid(sorted(dims) == list(range(1, len(shape) + 1)), "dims must name every axis once")
     return tuple(shape[d - 1] for d in dims)
 
 
@@ -212,7 +212,7 @@ for axes in (1, 2, 3):
 def _resized(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     _, channels = split(config, inputs[0])
     both = config.get("crop_to_aspect_ratio") and config.get("pad_to_aspect_ratio")
-    require(not both, "an image is cropped or padded")
+    require_valid(not both, "an image is cropped or padded")
     return join(config, [config["height"], config["width"]], channels)
 
 

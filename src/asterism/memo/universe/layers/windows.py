@@ -20,7 +20,7 @@ from asterism.memo.universe.shapes import (
     split,
     window_output,
 )
-from asterism.memo.universe.tensors import Config, Tensor, require
+from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 FILTERS = Number("filters", 4, 1, 20)
 
@@ -30,7 +30,7 @@ def _sliding(config: Config, axes: int) -> tuple[list[int], list[int], list[int]
     strides = per_axis(config.get("strides", 1), axes)
     dilations = per_axis(config.get("dilation_rate", 1), axes)
     both = max(strides) > 1 and max(dilations) > 1
-    require(not both, "strides and dilation exclude each other")
+    require_valid(not both, "strides and dilation exclude each other")
     return per_axis(config["kernel_size"], axes), strides, dilations
 
 
@@ -47,12 +47,12 @@ def convolved_sizes(config: Config, sizes: Sequence[int]) -> list[int]:
 def _convolved(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     sizes, channels = split(config, inputs[0])
     groups, filters = config.get("groups", 1), config["filters"]
-    require(channels % groups == 0, "groups must divide the channels")
-    require(filters % groups == 0, "groups must divide the filters")
+    require_valid(channels % groups == 0, "groups must divide the channels")
+    require_valid(filters % groups == 0, "groups must divide the filters")
     causal_first = config.get("padding") == "causal" and (
         config.get("data_format") == "channels_first"
     )
-    require(not causal_first, "causal padding wants the channels last")
+    require_valid(not causal_first, "causal padding wants the channels last")
     return join(config, convolved_sizes(config, sizes), filters)
 
 
@@ -138,7 +138,7 @@ def _global(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 def _adaptive(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     sizes, channels = split(config, inputs[0])
     wanted = per_axis(config["output_size"], len(sizes))
-    require(
+    require_valid(
         all(n >= m for n, m in zip(sizes, wanted, strict=True)), "adaptive pooling only shrinks"
     )
     return join(config, wanted, channels)

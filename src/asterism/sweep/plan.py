@@ -25,8 +25,8 @@ class PlannedStage:
     Attributes:
         stage: what ``dvc.yaml`` says of it.
         upstream: names of those whose outputs it reads.
-        key: hash of all that its result depends on. Unlike DVC's, see :func:`.run_cache_key`, it is known
-            before anything has run: keys of stages stand for what these will write.
+        key: hash of all that its result depends on. Unlike DVC's, see :func:`.run_cache_key`, it
+            is known before anything has run: keys of stages stand for what these will write.
     """
 
     stage: Stage

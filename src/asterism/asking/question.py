@@ -106,7 +106,7 @@ class _Question:
 
     def __init__(self, request: VetRequest, conf: Path) -> None:
         self._request, self._conf, self._given = request, conf, request.given
-        self._signature, self._other = (one.signature for one in self._given.subjects)
+        self._signature, self._other = (subject.signature for subject in self._given.subjects)
         #: What is settled so far: overrides, beside the request's own, and a line for each.
         self._overrides: list[str] = []
         self._said: list[str] = []
@@ -131,10 +131,10 @@ class _Question:
     def settled(self) -> ResolvedQuestion:
         """See :func:`resolve_question`."""
         request, models = self._request, self._given.subjects
-        files = [f"{one.name}: {describe_signature(one.signature)}" for one in models]
-        kind, told = resolve_kind(request, self._signature)
+        files = [f"{model.name}: {describe_signature(model.signature)}" for model in models]
+        kind, reason = resolve_kind(request, self._signature)
         self._overrides.append(f"vet={kind}")
-        self._said += [*files, told]
+        self._said += [*files, reason]
         for name, told_by in self._references().items():
             self._overrides.append(f"vet.{name}={hydra_text(told_by)}")
         self._settle_further_inputs()
@@ -144,8 +144,8 @@ class _Question:
             if request.comparison != "together":  # whose parts are told by the outputs
                 choice = ComparisonChoice(request.comparison, "", request.options or {})
                 self._overrides += _comparison(choice)
-        given = read_given(self._params, self._signature, request.inputs)
-        inputs = draw_inputs(given, LOOKED, 0)
+        inputs_of_all = read_given(self._params, self._signature, request.inputs)
+        inputs = draw_inputs(inputs_of_all, LOOKED, 0)
         if inputs.kind == "tokens":
             self._settle_tokens(inputs)
         if inputs.kind == "images":
@@ -155,7 +155,7 @@ class _Question:
         require_answers(seen, models[0], inputs)
         self._settle_comparison(seen, build_output_context(self._signature, inputs, seen))
         doubts = [
-            require_better_than_chance(request, self._params, given, seen, self._tries),
+            require_better_than_chance(request, self._params, inputs_of_all, seen, self._tries),
             check_duplicate_inputs(inputs),
             check_same_file(*models),
             check_calibration(self._params, self._signature, models[1], inputs),
@@ -174,12 +174,12 @@ class _Question:
         self._said += [doubt for doubt in doubts if doubt]
         changing = require_changes(self._params, inputs.items)
         answer = select_compared_rows(self._params, seen.outputs)[1].shape[1]
-        cost = Cost(seen.seconds + other.seconds, given.items[0].nbytes, answer, changing)
+        cost = Cost(seen.seconds + other.seconds, inputs_of_all.items[0].nbytes, answer, changing)
         params = self._params
         self._overrides.append(f"vet.asked={hydra_value(request.words())}")
         self._overrides.append(f"vet.settled={hydra_value(self._said[len(files) :])}")
-        self._said += given.notes
-        self._settle_budget(params, len(given.items), cost)
+        self._said += inputs_of_all.notes
+        self._settle_budget(params, len(inputs_of_all.items), cost)
         overrides = [*self._overrides, *request.overrides]
         return ResolvedQuestion(overrides, self._said, cost.large, self._params)
 
@@ -196,15 +196,17 @@ class _Question:
         return found | ({"source": "objects"} if objects else {})
 
     def _settle_further_inputs(self) -> None:
-        told = parse_further_inputs(self._request.constants)
-        roles = infer_roles(self._signature, self._other, told)
+        further = parse_further_inputs(self._request.constants)
+        roles = infer_roles(self._signature, self._other, further)
         for name, role in roles.items():
             self._said.append(
                 f"the compressed model's {name} is the {role}, which the original has in that form "
                 f"(another: --constant {name}=…)"
             )
-        if told or roles:
-            values = [{"input": name, "value": value} for name, value in {**told, **roles}.items()]
+        if further or roles:
+            values = [
+                {"input": name, "value": value} for name, value in {**further, **roles}.items()
+            ]
             self._overrides.append(f"vet.feeding.constants={hydra_value(values)}")
 
     def _settle_budget(self, params: VetParams, inputs: int, cost: Cost) -> None:
@@ -226,7 +228,7 @@ class _Question:
                 seconds=min(cost.seconds, earlier.budget.seconds),
                 changing=min(cost.changing, earlier.budget.changing),
             )
-        smaller, told = fit_counts_to_budget(
+        smaller, left_out = fit_counts_to_budget(
             minutes,
             params,
             inputs,
@@ -236,15 +238,15 @@ class _Question:
         )
         if smaller:
             budget = VetBudget(
-                minutes=minutes, seconds=cost.seconds, changing=cost.changing, left_out=told
+                minutes=minutes, seconds=cost.seconds, changing=cost.changing, left_out=left_out
             )
-            self._take(told, **smaller, budget=budget.model_dump())
+            self._take(left_out, **smaller, budget=budget.model_dump())
 
     def _settle_tokens(self, inputs: GivenInputs) -> None:
         items, rows = inputs.items, self._signature.given[0].rows
         if not self._request.settles("vet.feeding.pad"):
-            pad, told = resolve_padding(items)
-            self._take(told, feeding__pad=pad)
+            pad, reason = resolve_padding(items)
+            self._take(reason, feeding__pad=pad)
         else:
             pad = int(self._params.feeding.pad)
         self._overrides.append(f"vet.domain.options.padding={max(pad, 0)}")
@@ -252,11 +254,11 @@ class _Question:
             return
         if not rows:
             rows = max(2, int(items.max()) + 1)
-            told = f"tokens are below {rows}, by the largest given one; the file has no limit"
+            reason = f"tokens are below {rows}, by the largest given one; the file has no limit"
         else:
-            told = f"tokens are below {rows}, the rows of the table that they index"
+            reason = f"tokens are below {rows}, the rows of the table that they index"
         protected = find_special_tokens(items, pad)
-        self._take(told, domain__options__vocabulary=rows, domain__options__protected=protected)
+        self._take(reason, domain__options__vocabulary=rows, domain__options__protected=protected)
 
     def _settle_pictures(self, inputs: GivenInputs) -> None:
         request, spec, params = self._request, self._signature.given[0], self._params
@@ -337,8 +339,8 @@ class _Question:
             choice = replace(choice, options=request.options)
         if not settled:
             self._overrides += _comparison(choice)
-        told = "as was asked" if request.comparison else f"{choice.why} (another: --comparison)"
-        self._said.append(f"outputs are compared by {choice.kind}: {told}")
+        reason = "as was asked" if request.comparison else f"{choice.why} (another: --comparison)"
+        self._said.append(f"outputs are compared by {choice.kind}: {reason}")
         usual = [o.name for o in seen.outputs if not o.integer] or [o.name for o in seen.outputs]
         if all_real and names != usual:
             self._take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
@@ -381,7 +383,11 @@ class _Question:
 def _of_channels(named: Mapping[str, Any], channels: int) -> dict[str, PreprocessingParams]:
     """Preprocessings of pictures with so many channels, by name."""
     known = {name: validate(PreprocessingParams, values) for name, values in named.items()}
-    return {name: one for name, one in known.items() if len(one.mean) in (1, channels)}
+    return {
+        name: preprocessing
+        for name, preprocessing in known.items()
+        if len(preprocessing.mean) in (1, channels)
+    }
 
 
 def _comparison(choice: ComparisonChoice) -> list[str]:

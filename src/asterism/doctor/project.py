@@ -77,13 +77,13 @@ def check_work_tree(root: Path) -> Check:
 def check_remote(root: Path) -> Check:
     """Whether results can be shared."""
     try:
-        found = default_remote(root)
+        remote = default_remote(root)
     except UserError as error:
         return Check("remote", "error", str(error), "run `dvc remote add --default NAME URL`")
-    if found is None:
+    if remote is None:
         advice = "to share results: `dvc remote add --default store URL`"
         return Check("remote", "ok", "none: results stay on this machine", advice)
-    name, address = found
+    name, address = remote
     folder = Path(address).expanduser()
     if "://" not in address and not folder.is_dir():
         advice = "mount or make that folder, or give another address"
@@ -168,15 +168,15 @@ def _left_workspaces(root: Path) -> list[Check]:
 def check_saved_runs() -> list[Check]:
     """Saved work of long stages, and what of it is in use, unfinished or damaged."""
     try:
-        found = saved_state.saved_runs()
+        runs = saved_state.saved_runs()
     except (UserError, OSError) as error:
         return [Check("saved state", "error", str(error), "mend state.root in machine.yaml")]
-    if not found:
+    if not runs:
         return [Check("saved state", "ok", "none")]
-    size = sum(entry.size for entry in found) / 1e6
-    used = sum(entry.status == "in use" for entry in found)
-    damaged = sum(entry.damaged for entry in found)
-    told = f"{len(found)} runs, {size:.0f} MB, {used} in use, {damaged} damaged parts"
+    size = sum(entry.size for entry in runs) / 1e6
+    used = sum(entry.status == "in use" for entry in runs)
+    damaged = sum(entry.damaged for entry in runs)
+    summary = f"{len(runs)} runs, {size:.0f} MB, {used} in use, {damaged} damaged parts"
     if damaged:
-        return [Check("saved state", "warning", told, "run `asterism state --clean`")]
-    return [Check("saved state", "ok", told)]
+        return [Check("saved state", "warning", summary, "run `asterism state --clean`")]
+    return [Check("saved state", "ok", summary)]

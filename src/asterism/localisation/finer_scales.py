@@ -154,16 +154,16 @@ class FinerScales:
         axis = _CHANNELS.get(plain_operator(part))
         if part.op_type == "Gemm":
             axis = 0 if any(a.name == "transB" and a.i for a in part.attribute) else 1
-        wanted = self._pair.constant(index, 1)
-        if wanted is None or axis is None or not np.isfinite(wanted).all():
+        values = self._pair.constant(index, 1)
+        if values is None or axis is None or not np.isfinite(values).all():
             return
-        axis %= wanted.ndim
+        axis %= values.ndim
         if not part.op_type.endswith("Integer"):
             self._stored(index, 1, axis, self.precision.weights, patch)
         elif self._wide:
-            self._wide_product(node, index, wanted, axis, patch)
+            self._wide_product(node, index, values, axis, patch)
         else:
-            self._integer_weights(node, index, wanted, axis, patch)
+            self._integer_weights(node, index, values, axis, patch)
 
     def _stored(self, index: int, place: int, axis: int, bits: int, patch: NodePatch) -> None:
         """New values of a quantised constant that a node takes."""
@@ -194,42 +194,45 @@ class FinerScales:
         if self._wide:
             return
         for place, scale_place, zero_place in _BY_THEMSELVES[part.op_type]:
-            wanted, stored = self._pair.constant(index, place), self._graph.value(part.input[place])
-            if wanted is None or stored is None or not np.isfinite(wanted).all():
+            weights, stored = (
+                self._pair.constant(index, place),
+                self._graph.value(part.input[place]),
+            )
+            if weights is None or stored is None or not np.isfinite(weights).all():
                 continue
             if part.op_type == "DynamicQuantizeLSTM":  # it takes them turned, by directions
-                turned = wanted.transpose(0, 2, 1)
+                turned = weights.transpose(0, 2, 1)
                 sides = [quantise_by_channel(side, 1, stored.dtype) for side in turned]
-                found = tuple(np.stack(parts) for parts in zip(*sides, strict=True))
+                quantised = tuple(np.stack(parts) for parts in zip(*sides, strict=True))
             else:
-                found = quantise_by_channel(wanted, wanted.ndim - 1, stored.dtype)
-            if found[0].shape == stored.shape:
+                quantised = quantise_by_channel(weights, weights.ndim - 1, stored.dtype)
+            if quantised[0].shape == stored.shape:
                 places = (place, scale_place, zero_place)
-                patch.replace(index, dict(zip(places, found, strict=True)))
+                patch.replace(index, dict(zip(places, quantised, strict=True)))
 
     def _integer_weights(
-        self, node: QuantisedNode, index: int, wanted: Array, axis: int, patch: NodePatch
+        self, node: QuantisedNode, index: int, weights: Array, axis: int, patch: NodePatch
     ) -> None:
         """New weights of a dynamically quantised node."""
         graph = self._graph
         part = graph.nodes[index]
         stored = graph.value(part.input[1])
-        found = [
+        takers = [
             (i, place)
             for i in node.body
             if graph.nodes[i].op_type == "Mul"
             for place, name in enumerate(graph.nodes[i].input)
             if graph.value(name) is not None and _is_dynamic(graph, graph.nodes[i], place)
         ]
-        if stored is None or stored.shape != wanted.shape or len(found) != 1:
+        if stored is None or stored.shape != weights.shape or len(takers) != 1:
             return
-        values, scale, zero = quantise_by_channel(wanted, axis, stored.dtype)
-        shape = [1] * wanted.ndim
+        values, scale, zero = quantise_by_channel(weights, axis, stored.dtype)
+        shape = [1] * weights.ndim
         shape[1 % len(shape)] = scale.size
         wide = scale.reshape(shape) if part.op_type == "ConvInteger" else scale
         one_zero = np.asarray(zero.flat[0], stored.dtype)
         patch.replace(index, {1: values, 3: one_zero})
-        patch.replace(found[0][0], {found[0][1]: wide})
+        patch.replace(takers[0][0], {takers[0][1]: wide})
 
     def _wide_product(
         self, node: QuantisedNode, index: int, wanted: Array, axis: int, patch: NodePatch
@@ -240,11 +243,11 @@ class FinerScales:
         quantise, result = graph.maker_of(part.input[0]), _scaled_result(graph, node, part)
         if quantise is None or quantise.op_type != "DynamicQuantizeLinear" or result < 0:
             return
-        (taken,) = quantise.input
-        observed = self._values.get(self._owner.get(taken, ""))
+        (source,) = quantise.input
+        observed = self._values.get(self._owner.get(source, ""))
         if observed is None:
             return
-        inputs = patch.quantised(taken, *fit_range(observed, np.uint16, self._shares))
+        inputs = patch.quantised(source, *fit_range(observed, np.uint16, self._shares))
         dtype = np.int8 if self.precision.weights == 8 else np.int16
         weights = patch.stored(str(index), *quantise_by_channel(wanted, axis, dtype), axis)
         operator = plain_operator(part)
@@ -317,10 +320,10 @@ def _is_dynamic(graph: OnnxGraph, node: Any, place: int) -> bool:
 def _scaled_result(graph: OnnxGraph, node: QuantisedNode, product: Any) -> int:
     """Index of the node that multiplies a dynamic product with its scales; -1 of none."""
     casts = {graph.nodes[i].output[0] for i in graph.takers.get(product.output[0], ())}
-    found = [
+    products = [
         i for i in node.body if graph.nodes[i].op_type == "Mul" and casts & {*graph.nodes[i].input}
     ]
-    return found[0] if len(found) == 1 else -1
+    return products[0] if len(products) == 1 else -1
 
 
 def _rescale_biases(pair: MatchedPair, after: OnnxGraph) -> None:

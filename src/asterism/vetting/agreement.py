@@ -48,7 +48,7 @@ class Agreement:
     accuracy: tuple[Share, ...]
     directions: dict[str, int]
     classes: dict[int, Share]
-    kl_divergence: dict[str, float]
+    divergence: dict[str, float]
     margin_lost: dict[str, float]
     distance: dict[str, float]
     figures: tuple[AgreementFigure, ...]

@@ -108,11 +108,11 @@ class OnnxPair:
 
     def _as_originals(self, outputs: Outputs) -> Outputs:
         """Outputs of both files as outputs of the original."""
-        found = dict(outputs)
+        renamed = dict(outputs)
         for name, turned in self.turned.items():
-            if turned.name in found:
-                found[name] = found.pop(turned.name).transpose(turned.backwards)
-        return found
+            if turned.name in renamed:
+                renamed[name] = renamed.pop(turned.name).transpose(turned.backwards)
+        return renamed
 
     def deviation(self) -> Deviation:
         """The function that judges runs as vetting does: 1 for each item on which models deviate.
@@ -127,10 +127,10 @@ class OnnxPair:
             self.signature, params.feeding.outputs, params.original, vetted.original.form
         )
 
-        def judged(wanted: Outputs, given: Outputs) -> NDArray[Any]:
-            wanted, given = map(self._as_originals, (wanted, given))
-            count = outputs.count(wanted)
-            f, g = outputs.rows(wanted, count), outputs.rows(given, count)
+        def judged(original: Outputs, compressed: Outputs) -> NDArray[Any]:
+            original, compressed = map(self._as_originals, (original, compressed))
+            count = outputs.count(original)
+            f, g = outputs.rows(original, count), outputs.rows(compressed, count)
             return comparison.deviates(f, g).astype(np.float64)
 
         return judged
@@ -148,13 +148,13 @@ class OnnxPair:
             return items
         with open_alternative(self.vetted, self.compressed) as converted:
             answers = converted.pair.ask(items)
-            found: NDArray[Any] = items[converted.comparison.deviates(answers.f, answers.g)]
-        if not len(found):
+            deviating: NDArray[Any] = items[converted.comparison.deviates(answers.f, answers.g)]
+        if not len(deviating):
             name = Path(self.vetted.params.compressed).name
             raise UserError(
                 f"none of {len(items)} deviations of {name} is left in its ONNX version"
             )
-        return found
+        return deviating
 
 
 def _feed(vetted: VettingSession, signature: Signature) -> Feed:
@@ -167,9 +167,9 @@ def _run(feed: Feed, signature: Signature, items: NDArray[Any]) -> InputsOfCall 
     if not signature.streams:
         return feed.inputs(items)
     first, *later = feed.calls(items)
-    given = first | feed.first_states(len(items))
+    tensors = first | feed.first_states(len(items))
     # A compressed model may have other names; its inputs are told by their order then.
-    ordered = {spec.name: given[spec.name] for spec in signature.inputs}
+    ordered = {spec.name: tensors[spec.name] for spec in signature.inputs}
     return Stream(ordered, later, dict(signature.states))
 
 
@@ -195,10 +195,10 @@ def open_as_onnx(vetted: VettingSession) -> Iterator[OnnxPair]:
         )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        given = {folder / "original": original, folder / "compressed": compressed}
-        for part in given:  # the files may have one name
+        files = {folder / "original": original, folder / "compressed": compressed}
+        for part in files:  # the files may have one name
             part.mkdir()
-        first, second = run_in_threads(lambda part: as_onnx(given[part], part), given)
+        first, second = run_in_threads(lambda part: as_onnx(files[part], part), files)
         yield _in_one_layout(OnnxPair(vetted, first, second), folder)
 
 
@@ -230,7 +230,7 @@ def _turned_outputs(pair: OnnxPair) -> dict[str, TransposedTensor]:
     """
     theirs, moved = pair.compressed_signature.answers, pair.vetted.compressed.form.moved
     named = {spec.name for spec in theirs}
-    found = {}
+    turned = {}
     for place, spec in enumerate(pair.signature.answers):
         name = spec.name if spec.name in named or place >= len(theirs) else theirs[place].name
         if name not in moved:
@@ -240,5 +240,5 @@ def _turned_outputs(pair: OnnxPair) -> dict[str, TransposedTensor]:
         before, behind = moved[name]
         order = list(range(len(spec.shape)))
         order.insert(before, order.pop(behind))
-        found[spec.name] = TransposedTensor(name, order)
-    return found
+        turned[spec.name] = TransposedTensor(name, order)
+    return turned

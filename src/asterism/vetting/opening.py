@@ -63,13 +63,13 @@ class GivenPair:
             labels: a file of labels; None for none.
         """
         inputs = self.inputs
-        found = {
+        digests = {
             "original": self.original.digest,
             "compressed": self.compressed.digest,
             "inputs": inputs.digest() if isinstance(inputs, ArrayInputs) else hash_path(inputs),
             "labels": None if labels is None else hash_path(labels),
         }
-        return {name: digest for name, digest in found.items() if digest is not None}
+        return {name: digest for name, digest in digests.items() if digest is not None}
 
     @property
     def subjects(self) -> tuple[Subject, Subject]:
@@ -129,32 +129,32 @@ class VettingSession:
 
 @contextmanager
 def open_vetted(
-    params: VetParams, seed: int, given: GivenPair | None = None
+    params: VetParams, seed: int, pair: GivenPair | None = None
 ) -> Iterator[VettingSession]:
     """Read the inputs and open both models, files in processes of their own.
 
     Args:
         params: what is asked.
         seed: the run's seed.
-        given: models and inputs; None for the files that the parameters name.
+        pair: models and inputs; None for the files that the parameters name.
 
     Raises:
         UserError: a file cannot be read, the inputs do not fit the models, or the models' answers
             do not fit together.
     """
-    given = given or GivenPair.by_files(params)
-    signatures = [subject.signature for subject in given.subjects]
+    pair = pair or GivenPair.by_files(params)
+    signatures = [subject.signature for subject in pair.subjects]
     _require_known(params, signatures)
-    inputs = draw_inputs(read_given(params, signatures[0], given.inputs), params.limit, seed)
+    inputs = draw_inputs(read_given(params, signatures[0], pair.inputs), params.limit, seed)
     with ExitStack() as stack:
-        opened = partial(_opened, given, params, inputs)
-        f = stack.enter_context(opened(given.original))
-        g = stack.enter_context(opened(given.compressed, beside=f.form))
+        opened = partial(_opened, pair, params, inputs)
+        f = stack.enter_context(opened(pair.original))
+        g = stack.enter_context(opened(pair.compressed, beside=f.form))
         if len(f.form.rooms) == len(g.form.rooms) and f.form.rooms != g.form.rooms:
             most = _rooms_of_both(f.form, g.form)
-            f = stack.enter_context(opened(given.original, most))
-            g = stack.enter_context(opened(given.compressed, most, f.form))
-        yield _paired(params, given, inputs, f, g)
+            f = stack.enter_context(opened(pair.original, most))
+            g = stack.enter_context(opened(pair.compressed, most, f.form))
+        yield _paired(params, pair, inputs, f, g)
 
 
 def open_for_stage(params: VetStageParams) -> AbstractContextManager[VettingSession]:
@@ -181,8 +181,8 @@ def open_alternative(vetted: VettingSession, other: Path | Subject) -> Iterator[
         UserError: as :func:`open_vetted`.
     """
     with open_alternative_model(vetted, other) as g:
-        given = replace(vetted.given, compressed=subject_of(other))
-        yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
+        pair = replace(vetted.given, compressed=subject_of(other))
+        yield _paired(vetted.params, pair, vetted.inputs, vetted.original, g)
 
 
 def open_alternative_model(vetted: VettingSession, other: Path | Subject) -> OpenModel:
@@ -192,7 +192,7 @@ def open_alternative_model(vetted: VettingSession, other: Path | Subject) -> Ope
 
 
 def _opened(
-    given: GivenPair,
+    pair: GivenPair,
     params: VetParams,
     inputs: GivenInputs,
     subject: Subject,
@@ -200,20 +200,20 @@ def _opened(
     beside: OutputForm | None = None,
 ) -> OpenModel:
     """A model; one beside the original answers with its outputs as the original has them."""
-    images, some, feeding, wanted = inputs.kind == "images", inputs.items[:16], params.feeding, None
+    images, some, feeding, shapes = inputs.kind == "images", inputs.items[:16], params.feeding, None
     if beside is not None:
         names = [params.counterpart(name) for name in beside.shapes]
-        wanted = list(beside.shapes.values())
+        shapes = list(beside.shapes.values())
         if {spec.name for spec in subject.signature.answers}.issuperset(names):
             feeding = feeding.model_copy(update={"outputs": names})
-    model = subject.open(OpeningRequest(feeding, images, some, rooms, wanted))
-    if not given.keeps_answers or subject.path is None:
+    model = subject.open(OpeningRequest(feeding, images, some, rooms, shapes))
+    if not pair.keeps_answers or subject.path is None:
         return model
     return KeptAnswers(model, subject.path, feeding, inputs.items)
 
 
 def _paired(
-    params: VetParams, given: GivenPair, inputs: GivenInputs, f: OpenModel, g: OpenModel
+    params: VetParams, files: GivenPair, inputs: GivenInputs, f: OpenModel, g: OpenModel
 ) -> VettingSession:
     """Ask both models about the inputs."""
     if f.classes != g.classes:
@@ -232,7 +232,7 @@ def _paired(
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-    return VettingSession(params, given, inputs, f, g, pair, comparison, notes, answers)
+    return VettingSession(params, files, inputs, f, g, pair, comparison, notes, answers)
 
 
 def find_row_shape(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -286,17 +286,17 @@ def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:
 
 
 def read_given(
-    params: VetParams, signature: Signature, given: Path | ArrayInputs | None = None
+    params: VetParams, signature: Signature, source: Path | ArrayInputs | None = None
 ) -> GivenInputs:
     """The inputs, in the form that a model expects.
 
     Args:
         params: what is asked.
         signature: the signature of the model.
-        given: a file, a folder, or arrays; None for what the parameters name.
+        source: a file, a folder, or arrays; None for what the parameters name.
     """
-    if isinstance(given, ArrayInputs):
-        return given.as_kind(params.domain.kind)
+    if isinstance(source, ArrayInputs):
+        return source.as_kind(params.domain.kind)
     options: dict[str, Any] = dict(params.domain.options)
     spec = next((s for s in signature.given if s.name == params.feeding.input), signature.given[0])
     shaping = Shaping(
@@ -306,7 +306,9 @@ def read_given(
         pad=params.feeding.pad,
         fit=params.fit,
     )
-    return read_inputs(given or Path(params.inputs), params.domain.kind, shaping, params.label_file)
+    return read_inputs(
+        source or Path(params.inputs), params.domain.kind, shaping, params.label_file
+    )
 
 
 def draw_positions(count: int, limit: int, seed: int) -> NDArray[np.int64]:

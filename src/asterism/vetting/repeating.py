@@ -78,37 +78,37 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
         UserError: the certificate is damaged, it names files elsewhere that the user has not named,
             or a file is missing.
     """
-    told, params, _ = read_certificate(path)
+    certificate, params, _ = read_certificate(path)
     here = params.model_copy(update=_files(path, params, named))
     hashes = GivenPair.by_files(here).hashes(here.label_file)
     changed = [
         f"{name}: {getattr(here, name)} is another file than the certificate is about"
-        for name, found in hashes.items()
-        if found != told.sha256.get(name)
+        for name, numbers in hashes.items()
+        if numbers != certificate.sha256.get(name)
     ]
     if changed:
         return RepeatedCertificate(changed, None)
-    seed = told.seed
+    seed = certificate.seed
     with (
         name_file_in_errors(path),
         tempfile.TemporaryDirectory() as name,
         open_vetted(here, seed) as vetted,
     ):
         folder = Path(name)
-        found = VettedNumbers(
+        numbers = VettedNumbers(
             measure_opened(vetted, seed, folder / "measured"),
             search_opened(vetted, seed, folder / "found"),
             repair_opened(vetted, seed, folder / "found/triggers.npz", folder / "repaired"),
         )
-    now = make_certificate(params, seed, found, hashes)
+    now = make_certificate(params, seed, numbers, hashes)
     # What else a certificate says follows from its own numbers, to the letter.
-    own = make_certificate(params, seed, told.numbers, hashes)
+    own = make_certificate(params, seed, certificate.numbers, hashes)
     lines = [
-        *_differences(record_as_json(told), record_as_json(own), _LAST_DIGITS),
-        *_differences(_numbers(told), _numbers(now), _TOLERANCE),
-        *_file_beside(path, told),
+        *_differences(record_as_json(certificate), record_as_json(own), _LAST_DIGITS),
+        *_differences(_numbers(certificate), _numbers(now), _TOLERANCE),
+        *_file_beside(path, certificate),
     ]
-    return RepeatedCertificate(list(dict.fromkeys(lines)), compute_verdict(params, found))
+    return RepeatedCertificate(list(dict.fromkeys(lines)), compute_verdict(params, numbers))
 
 
 def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str, str]:
@@ -143,30 +143,30 @@ def _numbers(certificate: Certificate) -> Any:
     return json.loads(json.dumps(numbers | {"verdict": verdict}))  # types as in a file
 
 
-def _file_beside(path: Path, told: Certificate) -> Iterator[str]:
+def _file_beside(path: Path, certificate: Certificate) -> Iterator[str]:
     """Whether the repaired file that lies beside a certificate is the one that it is about."""
     for beside in map(path.with_name, (REPAIRED, REPAIRED_PROGRAM)):
-        if beside.exists() and hash_path(beside) != told.repair.get("sha256"):
+        if beside.exists() and hash_path(beside) != certificate.repair.get("sha256"):
             yield f"{beside} is another file than the certificate is about"
 
 
-def _differences(told: Any, found: Any, tolerance: float, place: str = "") -> Iterator[str]:
+def _differences(saved: Any, repeated: Any, tolerance: float, place: str = "") -> Iterator[str]:
     """Where two JSON values differ, real numbers by more than a share of the larger one."""
-    if isinstance(told, dict) and isinstance(found, dict):
-        for key in sorted(told.keys() | found.keys()):
-            both = told.get(key, _NOTHING), found.get(key, _NOTHING)
+    if isinstance(saved, dict) and isinstance(repeated, dict):
+        for key in sorted(saved.keys() | repeated.keys()):
+            both = saved.get(key, _NOTHING), repeated.get(key, _NOTHING)
             yield from _differences(*both, tolerance, f"{place}{key}.")
-    elif isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
-        for number, (one, other) in enumerate(zip(told, found, strict=True)):
+    elif isinstance(saved, list) and isinstance(repeated, list) and len(saved) == len(repeated):
+        for number, (one, other) in enumerate(zip(saved, repeated, strict=True)):
             yield from _differences(one, other, tolerance, f"{place}{number}.")
-    elif not _alike(told, found, tolerance):
-        quoted = (shorten_line(printable(str(value)), _QUOTED) for value in (told, found))
+    elif not _alike(saved, repeated, tolerance):
+        quoted = (shorten_line(printable(str(value)), _QUOTED) for value in (saved, repeated))
         yield "{}: {} in the certificate, {} now".format(printable(place[:-1]), *quoted)
 
 
-def _alike(told: Any, found: Any, tolerance: float) -> bool:
-    if type(told) is not type(found):
+def _alike(saved: Any, repeated: Any, tolerance: float) -> bool:
+    if type(saved) is not type(repeated):
         return False
-    if isinstance(told, float):
-        return math.isclose(told, found, rel_tol=tolerance, abs_tol=0.0)
-    return bool(told == found)
+    if isinstance(saved, float):
+        return math.isclose(saved, repeated, rel_tol=tolerance, abs_tol=0.0)
+    return bool(saved == repeated)

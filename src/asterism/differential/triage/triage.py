@@ -88,7 +88,7 @@ class Triage:
             known: unique findings of earlier runs: what is one of them again is passed over.
         """
         unique: dict[str, UniqueFinding] = {}
-        earlier = {found.signature: found for found in known}
+        earlier = {shrunk.signature: shrunk for shrunk in known}
         groups = group_findings(findings)
         left = UntriagedFindings([])
         for at, group in enumerate(progress(groups, label="triage", unit="group")):
@@ -101,16 +101,16 @@ class Triage:
             suspect = self._suspect(first, graphs[first.model])
             same = self._explained(first, graphs[first.model], suspect, {**earlier, **unique})
             if same is None:
-                found = self._shrunk(first, graphs[first.model], suspect)
-                if found.signature in earlier:
+                shrunk = self._shrunk(first, graphs[first.model], suspect)
+                if shrunk.signature in earlier:
                     continue
-                same = unique.setdefault(found.signature, found)
-                if same is found:
-                    report(found)
+                same = unique.setdefault(shrunk.signature, shrunk)
+                if same is shrunk:
+                    report(shrunk)
             same.models |= {f.model for f in group}
-        for found in unique.values():
-            varied = ablate(self._show, found.graph, found.finding, distributions)
-            found.ablation = varied | found.ablation
+        for shrunk in unique.values():
+            varied = ablate(self._show, shrunk.graph, shrunk.finding, distributions)
+            shrunk.ablation = varied | shrunk.ablation
         return [unique[s] for s in sorted(unique)], left
 
     def _used_up(self, unique: int) -> str:
@@ -234,7 +234,7 @@ class FindingsToTriage:
 
 
 def triage_and_write(
-    given: FindingsToTriage,
+    to_triage: FindingsToTriage,
     settings: TriageSettings,
     target: Path,
     memory: ShrunkFindings | None = None,
@@ -243,7 +243,7 @@ def triage_and_write(
     """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
 
     Args:
-        given: the findings.
+        to_triage: the findings.
         settings: backends, limits, tolerances and budgets.
         target: the folder, which is replaced as a whole.
         memory: what earlier runs have shrunk, which this one goes on from.
@@ -256,29 +256,31 @@ def triage_and_write(
         folder = using.enter_context(replacing(target))
         folder.mkdir()
         if worker_pool is None:
-            worker_pool = open_worker_pool(settings.execute, given.weights)
+            worker_pool = open_worker_pool(settings.execute, to_triage.weights)
             using.enter_context(worker_pool)
-        return _write(worker_pool, given, settings, folder, memory)
+        return _write(worker_pool, to_triage, settings, folder, memory)
 
 
 def _write(
     worker_pool: WorkerPool,
-    given: FindingsToTriage,
+    to_triage: FindingsToTriage,
     settings: TriageSettings,
     folder: Path,
     memory: ShrunkFindings | None,
 ) -> dict[str, Any]:
     """As :func:`triage_and_write`, into an empty folder."""
-    triage, graphs = settings.triage, given.graphs
+    triage, graphs = settings.triage, to_triage.graphs
     show = Reproduction(worker_pool, settings.judge, settings.seed, triage.hang_seconds)
     known = read_known_issues(triage.known_issues)
-    stored = read_weights(given.weights)
-    if given.findings:
+    stored = read_weights(to_triage.weights)
+    if to_triage.findings:
         worker_pool.start()
     ceiling = Ceiling(triage.minutes)
     with Reporter(show, stored, folder, known) as reporter:
         kinds, steps = settings.execute.distributions, Triage(show, triage, memory, ceiling)
-        shrunk, left = steps.run(given.findings, graphs, kinds, reporter.start, given.earlier)
+        shrunk, left = steps.run(
+            to_triage.findings, graphs, kinds, reporter.start, to_triage.earlier
+        )
         unique = write_reports(reporter, shrunk, folder)
     write_json(folder / LEFT, [_left(group, left) for group in left.groups])
     stopped = sum(found.out_of_time for found in unique)
@@ -287,7 +289,7 @@ def _write(
         told = f"stopped by triage.minutes={triage.minutes:g}: the next run resumes there"
         log.warning(told, not_minimal=stopped, groups_left=groups_left)
     unique_invalid = unite_invalid_configurations(
-        given.excluded, graphs, settings.seed, triage.max_unique, given.outside_known
+        to_triage.excluded, graphs, settings.seed, triage.max_unique, to_triage.outside_known
     )
     outside: list[UniqueFinding] = []
     if unique_invalid:
@@ -301,7 +303,7 @@ def _write(
     return {
         "outside": len(outside),
         "outside_reproduced_in_three_processes": sum(r.reproduced for r in outside),
-        "findings": len(given.findings),
+        "findings": len(to_triage.findings),
         "unique": len(unique),
         "reproduced_in_three_processes": sum(r.reproduced for r in unique),
         "known": sum(bool(r.known) for r in unique),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from asterism.cli.program import Overrides, require_project_root
-from asterism.config import changed_params
+from asterism.config import compose_changed_params
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.core.resuming import saved_folders
@@ -137,7 +137,7 @@ def collect(
     folder's finding.yaml appears in its report and on the pages.
     """
     require_project_root("conf")
-    settings = changed_params(TriageSettings, override or [])
+    settings = compose_changed_params(TriageSettings, override or [])
     outcome = gather(settings, folder, pieces, operators or [], calls or [], only or [])
     for name in outcome.new:
         say(name)
@@ -205,7 +205,9 @@ def campaign(
     Afterwards, `python findings collect` collects the findings.
     """
     require_project_root("conf")
-    settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
+    settings = compose_changed_params(
+        TriageSettings, [f"+experiment={experiment}", *(override or [])]
+    )
     import_keras("numpy")  # its lists of options are read, and nothing is built
     models = single_layer_models(settings.seed)
     target = folder_of_pieces(folder)
@@ -246,7 +248,9 @@ def call(
     collects the findings.
     """
     require_project_root("conf")
-    settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
+    settings = compose_changed_params(
+        TriageSettings, [f"+experiment={experiment}", *(override or [])]
+    )
     names = variant or variants_of(framework)
     elsewhere = facts_of(collection).get("calls", {})
     with CallWorkers(framework, limits_of(settings.execute), settings.judge) as workers:

@@ -180,7 +180,7 @@ def compose(conf: Path, overrides: list[str]) -> str:
     return text
 
 
-def changed_params(schema: type[S], changes: Sequence[str], root: Path = Path()) -> S:
+def compose_changed_params(schema: type[S], changes: Sequence[str], root: Path = Path()) -> S:
     """The part of ``params.yaml`` that a schema declares, with what Hydra overrides change.
 
     Edits of the file stay, where the overrides do not change the same values.
@@ -214,7 +214,7 @@ def _with_changes(given: Any, before: Any, after: Any) -> Any:
     return kept | {key: _with_changes(given.get(key), before.get(key), after[key]) for key in after}
 
 
-def vet_params(conf: Path, overrides: Sequence[str]) -> VetParams:
+def compose_vet_params(conf: Path, overrides: Sequence[str]) -> VetParams:
     """The parameters of vetting that overrides lead to.
 
     Raises:

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
 from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.estimator import PixelEstimator
-from asterism.attacks.keras_network import KerasNetwork, on_pixels
+from asterism.attacks.keras_network import KerasNetwork, build_pixel_function
 from asterism.attacks.methods import (
     ATTACKS,
     AttackParams,
@@ -20,9 +20,9 @@ from asterism.attacks.methods import (
     as_levels,
     as_pixels,
     build_attacks,
+    draw_noise_of_length,
     l2,
     linf,
-    noise_of_length,
 )
 from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.files.artifacts import write_arrays
@@ -300,12 +300,12 @@ def test_an_attack_that_fails_gives_the_input_back(estimator, victims):
 def test_random_changes_have_the_length_that_is_asked_for():
     images = np.random.default_rng(0).choice([0.0, 1.0], (5, 6, 6, 1)).astype(np.float32)
     lengths = np.array([0.01, 0.5, 1.0, 2.0, 1e6])
-    found = noise_of_length(images, lengths, np.arange(5), 0)
+    found = draw_noise_of_length(images, lengths, np.arange(5), 0)
     assert found.min() >= 0
     assert found.max() <= 1
     np.testing.assert_allclose(l2(found, images)[:4], lengths[:4], rtol=1e-3)
     assert l2(found, images)[4] < 6  # every pixel can move by 1 at most
-    alone = noise_of_length(images[3:4], lengths[3:4], np.array([3]), 0)
+    alone = draw_noise_of_length(images[3:4], lengths[3:4], np.array([3]), 0)
     np.testing.assert_array_equal(alone[0], found[3])
 
 
@@ -403,5 +403,5 @@ def test_a_function_of_the_input_becomes_one_of_pixels(name):
     values = read_yaml(ROOT / f"conf/preprocessing/{name}.yaml")
     preprocessing = validate(PreprocessingParams, values)
     images = np.random.default_rng(0).integers(0, 256, (2, 3, 3, 3), np.uint8)
-    found = on_pixels(lambda inputs: inputs, preprocessing)(images / np.float32(255))
+    found = build_pixel_function(lambda inputs: inputs, preprocessing)(images / np.float32(255))
     np.testing.assert_allclose(found, preprocessing.apply(images), rtol=1e-4, atol=1e-4)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_findings import facts
 
-from asterism.config import changed_params
+from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
@@ -134,7 +134,7 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
     (piece / TRIAGED).mkdir(parents=True)
     write_json(piece / TRIAGED / "unique.json", [])
     write_json(piece / FACTS, {"models": 2, "backends": ["jax:jit"], **TOOK})
-    settings = changed_params(TriageSettings, [])
+    settings = compose_changed_params(TriageSettings, [])
     gathering.gather(settings, tmp_path / "findings", tmp_path / "pieces", [])
     units = {"reading": "piece", "collecting": "finding", "other versions": "finding"}
     assert dict(shown) == units

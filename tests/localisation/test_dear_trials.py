@@ -9,7 +9,7 @@ from asterism.localisation import localising, tensor_errors
 from asterism.localisation.localising import BlamedNodes, doubling_groups, estimate_multiplications
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
-from asterism.localisation.repair import repair_curve
+from asterism.localisation.repair import build_repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.trials import TrialRunner, squared_error
 from onnx_texts import onnx_model
@@ -177,14 +177,14 @@ def test_a_scale_that_boxes_share_with_scores_is_blamed_and_split():
     deviating = items[base.deviations > 0]
     assert len(deviating) > 100 and [node.name for node in pair.nodes] == ["boxes", "join"]
     ordinary = batches({"x": items[:64]}, 8)
-    curve = repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9, ordinary)
+    curve = build_repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9, ordinary)
     assert curve.localisation.ranking[0].node == "join"
     chosen = curve.smallest(0.9, 1)
     assert chosen is not None and chosen.gone == 1
     assert {pair.nodes[i].name for i in chosen.floats} == {"join"}
     assert chosen.error > 0.3, "the boxes are as far off as they were"
     assert chosen.kept is not None and chosen.kept >= 0.9
-    unknown = repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9)
+    unknown = build_repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9)
     assert all(file.kept is None for file in unknown.files)
 
 

@@ -12,7 +12,7 @@ from asterism.localisation.qoperators import QuantisedOperators
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
 from asterism.localisation.running import Session, batches
-from asterism.localisation.scales import fit_range, observed_values, quantise_by_channel
+from asterism.localisation.scales import collect_observed_values, fit_range, quantise_by_channel
 from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(0)
@@ -146,7 +146,7 @@ def test_a_float_version_that_a_file_has_is_taken():
 @pytest.mark.parametrize("bits", [8, 16])
 def test_finer_scales_bring_a_node_near_the_original(bits):
     pair = match_nodes(pair_graphs(original(), quantised()))
-    finer = FinerScales(pair, observed_values(pair, batches({"x": X}, 20)), Precision(bits))
+    finer = FinerScales(pair, collect_observed_values(pair, batches({"x": X}, 20)), Precision(bits))
     (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
     assert gemm in finer.possible
     assert finer.applied([]) is pair
@@ -178,7 +178,9 @@ def test_unclipped_ranges_are_those_of_the_values():
     pair = match_nodes(pair_graphs(original(), quantised()))
     feeds = batches({"x": X}, 20)
     (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
-    changed = FinerScales(pair, observed_values(pair, feeds), ranges="whole").applied([gemm])
+    changed = FinerScales(pair, collect_observed_values(pair, feeds), ranges="whole").applied(
+        [gemm]
+    )
     graph = changed.opened.compressed
     answers = X @ W + B
     low, high = min(0, answers.min()), max(0, answers.max())
@@ -190,7 +192,7 @@ def test_unclipped_ranges_are_those_of_the_values():
 def test_ranges_are_chosen_by_a_sample_with_the_ends(monkeypatch):
     monkeypatch.setattr(scales, "_SAMPLE", 40)
     pair = match_nodes(pair_graphs(original(), quantised()))
-    found = observed_values(pair, batches({"x": X}, 32))
+    found = collect_observed_values(pair, batches({"x": X}, 32))
     assert set(found) == {"x", "y"}
     answers = (X @ W + B).reshape(2, -1)
     for tensor, runs in (("x", X.reshape(2, -1)), ("y", answers)):
@@ -200,4 +202,4 @@ def test_ranges_are_chosen_by_a_sample_with_the_ends(monkeypatch):
         assert found[tensor].dtype == np.float64
     broken = X.copy()
     broken[0, 0] = np.inf
-    assert np.isfinite(observed_values(pair, batches({"x": broken}, 32))["x"]).all()
+    assert np.isfinite(collect_observed_values(pair, batches({"x": broken}, 32))["x"]).all()

@@ -24,7 +24,7 @@ from written_graphs import constant
 from asterism.localisation.hybrids import hybrid_model
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
-from asterism.localisation.repair import measure_latency, repair_curve
+from asterism.localisation.repair import build_repair_curve, measure_latency
 from asterism.localisation.running import (
     Session,
     Stream,
@@ -32,7 +32,7 @@ from asterism.localisation.running import (
     first_call,
     number_of_calls,
 )
-from asterism.localisation.scales import observed_values
+from asterism.localisation.scales import collect_observed_values
 from asterism.localisation.tensor_errors import measure_tensor_errors
 from asterism.localisation.trials import TrialRunner
 from onnx_texts import onnx_model
@@ -128,7 +128,7 @@ def test_own_errors_are_of_the_originals_state_and_cumulative_ones_of_each_model
 
 
 def test_ranges_are_taken_over_all_calls(pair):
-    observed = observed_values(pair, streams(ITEMS))
+    observed = collect_observed_values(pair, streams(ITEMS))
     _, states = by_hand(ITEMS)
     assert observed["state_in"].max() == pytest.approx(np.max(states), abs=1e-6)
     assert observed["state_in"].min() == pytest.approx(np.min(states), abs=1e-6)
@@ -141,7 +141,7 @@ def test_half_precision_is_exchanged_node_by_node():
     for given, blamed in ((half(), None), (model, "keep")):
         pair = match_nodes(pair_graphs(recurrence(), given))
         assert {node.name for node in pair.nodes} >= {"see", "keep", "join", "squash", "read"}
-        curve = repair_curve(pair, streams(ITEMS), difference, len(pair.nodes) + 3, most=1)
+        curve = build_repair_curve(pair, streams(ITEMS), difference, len(pair.nodes) + 3, most=1)
         assert curve.files[0].remaining > 0
         first = curve.localisation.ranking[0]
         if blamed is not None:
@@ -159,7 +159,7 @@ def test_a_quantised_lstm_is_exchanged_and_its_damage_found():
     scale.CopyFrom(constant("R_scale", numpy_helper.to_array(scale) * np.float32(1.5)))
     pair = match_nodes(pair_graphs(memory(), int8))
     assert [node.name for node in pair.nodes] == ["remember", "read"]
-    curve = repair_curve(pair, runs, difference, len(pair.nodes) + 3, most=1)
+    curve = build_repair_curve(pair, runs, difference, len(pair.nodes) + 3, most=1)
     first = curve.localisation.ranking[0]
     assert (first.node, first.explained > 0.9) == ("remember", True)
     assert first.own_error == max(ranked.own_error for ranked in curve.localisation.ranking)

@@ -31,7 +31,7 @@ from asterism.models.tensor_models import trial
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, sharing
 from asterism.sweep.worker import SweepRequest
-from asterism.sweep.workspace import git
+from asterism.sweep.workspace import run_git
 from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
 from asterism.vetting.repeating import RepeatedCertificate
@@ -412,7 +412,7 @@ def test_a_run_is_told_of_parameters_that_are_not_the_commits(root, note):
     note(sweep_app, "sweep_command", 0)
     for command in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "a")):
         (root / "params.yaml").write_text("seed: 0\nfuzz: {mutants: 3, k: [1]}\n")
-        git(root, "-c", "user.name=a", "-c", "user.email=a@b", *command)
+        run_git(root, "-c", "user.name=a", "-c", "user.email=a@b", *command)
     assert run("sweep").output == ""
     (root / "params.yaml").write_text("seed: 0\nfuzz: {mutants: 4, k: [1]}\n")
     (told,) = run("sweep").output.splitlines()
@@ -551,7 +551,7 @@ def test_the_shell_completes_commands_options_stages_and_pages(root, monkeypatch
     (root / "dvc.lock").write_text(lock)
     (root / "sweeps/mine").mkdir(parents=True)
     (root / "sweeps/mine/index.html").touch()
-    git(root, "init", "-q", "-b", "main")
+    run_git(root, "init", "-q", "-b", "main")
     for words, wanted in {
         "asterism doc": ["doctor"],
         "asterism doctor --js": ["--json"],

@@ -180,5 +180,5 @@ def test_a_shell_is_offered_only_names_that_stand_for_themselves(tmp_path, monke
         folder.mkdir(parents=True)
         (folder / "index.html").touch()
     monkeypatch.chdir(tmp_path)
-    assert "plain" in projects.page_names("")
-    assert name not in projects.page_names("")
+    assert "plain" in projects.list_page_names("")
+    assert name not in projects.list_page_names("")

@@ -18,7 +18,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.deepstellar.criteria import criteria_in_order
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.sweep.workspace import git
+from asterism.sweep.workspace import run_git
 from places import ROOT
 
 CONF = ROOT / "conf"
@@ -176,7 +176,7 @@ def test_in_an_empty_folder_it_answers_and_leaves_a_page(tmp_path, monkeypatch):
     page = (point / "index.html").read_text(encoding="utf-8")
     assert "Important neurons" in page and '"../../index.html"' in page
     assert list((point / "kept/artifacts/measure_importance").iterdir())
-    assert git(tmp_path, "status", "--porcelain", "params.yaml", "conf") == ""
+    assert run_git(tmp_path, "status", "--porcelain", "params.yaml", "conf") == ""
     again = called(*words, "--no-open").stdout
     assert "0 stages run" in again
     assert answer["sentence"] in again and f"page: {point / 'index.html'}" in again

@@ -21,7 +21,7 @@ from asterism.sweep import app, launch
 from asterism.sweep.executors import Shards
 from asterism.sweep.launch import make_shards
 from asterism.sweep.point import read_metrics, write_points
-from asterism.sweep.points import Point, enumerate_points, split_overrides, sweep_name
+from asterism.sweep.points import Point, default_sweep_name, enumerate_points, split_overrides
 from asterism.sweep.worker import Sweep, SweepRequest
 
 CONF = ROOT / "conf"
@@ -131,7 +131,7 @@ class TestCheckingAndPlanning:
         request = SweepRequest(overrides=overrides, targets=("left",), jobs=2, shards=3)
         sweep, points, launcher = app.prepare_sweep(project, request)
         assert sweep == Sweep(
-            name=sweep_name(overrides, ["left"]),
+            name=default_sweep_name(overrides, ["left"]),
             project=project,
             revision=run(project, "git", "rev-parse", "HEAD").strip(),
             cache=project / ".dvc/cache",
@@ -171,10 +171,10 @@ def test_a_wrong_value_names_the_point_where_there_are_several(composed, overrid
 
 
 def test_the_name_of_a_sweep_follows_from_what_it_computes():
-    name = sweep_name(["a=1,2", "b=3"], ["x", "y"])
-    assert name == sweep_name(["b=3", "a=1,2", "hydra/launcher=joblib"], ["x", "y"])
+    name = default_sweep_name(["a=1,2", "b=3"], ["x", "y"])
+    assert name == default_sweep_name(["b=3", "a=1,2", "hydra/launcher=joblib"], ["x", "y"])
     others = [(["a=1", "b=3"], ["x", "y"]), (["a=1,2", "b=3"], ["y"]), (["a=1,2", "b=3"], [])]
-    assert len({name, *(sweep_name(*given) for given in others)}) == 4
+    assert len({name, *(default_sweep_name(*given) for given in others)}) == 4
     assert name.startswith("sweep-") and len(name) == len("sweep-") + 8
 
 

@@ -56,7 +56,7 @@ def repaired(digits, tmp_path, monkeypatch):
 
         monkeypatch.setattr(module, name, run)
 
-    noted(repairing, "repair_curve")
+    noted(repairing, "build_repair_curve")
     noted(judging, "judge_repair")
 
     def of(compressed="damaged.onnx", triggers=None, **changes):
@@ -81,7 +81,7 @@ def differing(params):
 
 def test_a_damaged_node_is_blamed_and_its_repair_is_judged(repaired, tmp_path):
     kept = repaired(repair__inputs=100)
-    facts, params, curve = kept["facts"], kept["params"], kept["repair_curve"]
+    facts, params, curve = kept["facts"], kept["params"], kept["build_repair_curve"]
     assert facts["blamed"][0]["node"] == "dense1" and "reason" not in facts
     assert facts["blamed"] == [
         {"node": e.node, "operator": e.operator, "explained": e.explained}
@@ -120,7 +120,7 @@ def test_the_repair_sees_one_half_of_the_inputs_and_what_was_found_from_it(
         from_seen = found["items"][own]
     cases = np.concatenate([items[seen[different[seen]]], from_seen])
     assert kept["facts"]["deviating_inputs"] == len(cases)
-    (unchanged, *_) = kept["repair_curve"].localisation.trials
+    (unchanged, *_) = kept["build_repair_curve"].localisation.trials
     assert unchanged.deviations.tolist() == [1.0] * len(cases)
     few = repaired(
         repair__inputs=5, repair__evaluations=2, triggers=tmp_path / "found/triggers.npz"
@@ -133,7 +133,7 @@ def test_the_curve_the_ranking_and_the_errors_are_left_as_tables(repaired, tmp_p
     monkeypatch.setattr(
         repairing, "measure_latency", lambda content, one: fed.append(one) or len(content) / 1e3
     )
-    curve = repaired()["repair_curve"]
+    curve = repaired()["build_repair_curve"]
     ranking = read_table(tmp_path / "repaired/ranking.csv").to_dicts()
     assert ranking == [
         {
@@ -256,14 +256,14 @@ def judged_repair(gone=(9, 9), before=9, after=0):
 def test_the_smallest_file_that_repairs_enough_is_chosen(
     repaired, nothing_found, usual_curves, tmp_path, monkeypatch, files, chosen
 ):
-    found = repairing.repair_curve
+    found = repairing.build_repair_curve
 
     def curve(*given):
         usual_curves.extend([] if usual_curves else [found(*given)])
         usual = usual_curves[0]
         return RepairCurve(usual.pair, usual.localisation, files, 7)
 
-    monkeypatch.setattr(repairing, "repair_curve", curve)
+    monkeypatch.setattr(repairing, "build_repair_curve", curve)
     monkeypatch.setattr(repairing, "measure_latency", lambda _content, _one: 0.0)
     monkeypatch.setattr(judging, "judge_repair", lambda *_given: judged_repair())
     slow = Speed("repaired", 1, 1000.0)
@@ -309,14 +309,14 @@ def test_a_repair_that_gains_nothing_is_not_offered(
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What :func:`repair_curve` is asked for, in the place of an answer."""
+    """What :func:`build_repair_curve` is asked for, in the place of an answer."""
     asked = []
 
     def none(*given):
         asked.append(given)
         raise UserError("enough")
 
-    monkeypatch.setattr(repairing, "repair_curve", none)
+    monkeypatch.setattr(repairing, "build_repair_curve", none)
     return asked
 
 

@@ -14,7 +14,7 @@ from asterism.api.given import as_input_data, is_file, is_program, is_torch_modu
 from asterism.api.lane_results import LaneResult
 from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
 from asterism.attacks.methods import AttackParams
-from asterism.config import changed_params
+from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import get_logger, log_to_stderr
 from asterism.core.messages.errors import UserError
@@ -149,7 +149,7 @@ def judge_tests(
     if not isinstance(given, ArrayInputs) or not isinstance(tests, ArrayInputs):
         raise UserError("inputs must be arrays: read the files first")
     root = packaged_conf().parent
-    params = changed_params(_Params, overrides, root)
+    params = compose_changed_params(_Params, overrides, root)
     named = {p.stem: p for p in sorted((root / "conf/preprocessing").glob("*.yaml"))}
     if preprocessing not in named:
         raise unknown("preprocessing", preprocessing, list(named))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from asterism.api.given import as_input_data, is_file, is_torch_module
 from asterism.api.lane_results import LaneResult
-from asterism.config import changed_params
+from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.console import log_to_stderr
 from asterism.core.messages.errors import UserError
@@ -198,7 +198,7 @@ def states(
         True
     """
     log_to_stderr()
-    params = changed_params(_Params, overrides, packaged_conf().parent)
+    params = compose_changed_params(_Params, overrides, packaged_conf().parent)
     parts = [as_input_data(sequences, labels)]
     if tests is not None:
         parts.append(as_input_data(tests, test_labels))

@@ -48,7 +48,7 @@ from asterism.asking.request import (
     resolve_kind,
     resolve_padding,
 )
-from asterism.config import vet_params
+from asterism.config import compose_vet_params
 from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
@@ -114,7 +114,7 @@ class _Question:
         self._tries = 1
         #: What the original answered, by what it was fed with.
         self._seen: dict[str, OriginalAnswers] = {}
-        self._compose = cache(partial(vet_params, conf))
+        self._compose = cache(partial(compose_vet_params, conf))
         require_pair(request, self._signature, self._other)
 
     @property

@@ -72,7 +72,7 @@ def make_augmentations(
             user's that cannot be added.
     """
     attacks = build_attacks(params)
-    natural = natural_augmentations(images, split, params.inputs, params, seed)
+    natural = read_natural_augmentations(images, split, params.inputs, params, seed)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
     check_scores(estimator.predict(victims.images))
@@ -137,7 +137,7 @@ _CHUNK = 512
 Images = NDArray[np.uint8]
 
 
-def natural_augmentations(
+def read_natural_augmentations(
     images: Images, split: TestSetSplit, count: int, params: AttackParams, seed: int
 ) -> dict[str, AugmentationSet]:
     """The natural augmentation that is asked for, under its name; nothing where none is.
@@ -160,11 +160,11 @@ def natural_augmentations(
         drawn = np.sort(stream(seed, "attack", OWN).permutation(len(own))[:count])
         log.info("own natural images", file=str(path), images=len(own), added=len(drawn))
         return {OWN: AugmentationSet.natural(as_pixels(own[drawn]))}
-    chosen = split.pool[farthest_first(images[split.pool], images[split.base], count)]
+    chosen = split.pool[choose_farthest(images[split.pool], images[split.base], count)]
     return {SEMANTIC: AugmentationSet.natural(as_pixels(images[chosen]), chosen)}
 
 
-def farthest_first(pool: Images, base: Images, count: int) -> Ints:
+def choose_farthest(pool: Images, base: Images, count: int) -> Ints:
     """Positions of the ``count`` images of the pool that differ most from the base.
 
     Farthest-first traversal (Gonzalez 1985): each choice has the greatest distance to its nearest

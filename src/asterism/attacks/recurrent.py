@@ -18,10 +18,10 @@ from asterism.attacks.methods import (
     Ints,
     as_levels,
     as_pixels,
-    build_suitable,
+    build_suitable_attacks,
+    draw_noise_of_length,
     l2,
     linf,
-    noise_of_length,
 )
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
@@ -81,7 +81,7 @@ def attack_recurrent(
     if file.suffix not in KERAS_SUFFIXES:
         log.warning("this network's format gives no gradients: not attacked", file=file.name)
         return {}
-    attacks = build_suitable(
+    attacks = build_suitable_attacks(
         params, lambda attack: attack.through_time, "they do not work through time"
     )
     if not attacks:
@@ -104,7 +104,7 @@ def attack_recurrent(
         found[name] = np.clip(attack.perturb(estimator, victims), 0, 1)
     pictures = victims.images.reshape(-1, *images.shape[1:])
     lengths = l2(next(iter(found.values())), victims.images)
-    found[CONTROL] = noise_of_length(pictures, lengths, chosen, seed)
+    found[CONTROL] = draw_noise_of_length(pictures, lengths, chosen, seed)
     return {
         name: _judge(estimator, changed.reshape(pictures.shape), victims)
         for name, changed in found.items()

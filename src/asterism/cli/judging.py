@@ -62,7 +62,7 @@ def judge_tests(
     from asterism.project import find_conf_tree, find_project_folder
     from asterism.sweep.app import sweep_command
     from asterism.sweep.point import KEPT
-    from asterism.sweep.points import fitting_name
+    from asterism.sweep.points import derive_sweep_name
     from asterism.sweep.worker import SweepRequest
 
     if as_json and dry_run:
@@ -82,7 +82,7 @@ def judge_tests(
             settled = resolve_judging(asked, Path("conf"))
     for line in settled.said:
         tell(line)
-    called = name or fitting_name(f"judge-tests-{asked.model.stem}")
+    called = name or derive_sweep_name(f"judge-tests-{asked.model.stem}")
     folder, lane = Path("sweeps", called, "points/0000"), settled.lane
     run = SweepRequest(
         overrides=settled.overrides, targets=[lane.stage], name=called, jobs=2, kept=lane.kept

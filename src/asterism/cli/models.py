@@ -172,7 +172,7 @@ def vet(
     from asterism.project import find_conf_tree, find_project_folder
     from asterism.sweep.app import sweep_command
     from asterism.sweep.point import VETTED
-    from asterism.sweep.points import fitting_name
+    from asterism.sweep.points import derive_sweep_name
     from asterism.sweep.worker import SweepRequest
     from asterism.vetting.certificate import explain_repair, read_certificate
     from asterism.vetting.demo import FOLDER, make_demo
@@ -190,7 +190,7 @@ def vet(
         raise UserError(
             "give the original, the compressed model and --inputs, or --demo, or --check FILE"
         )
-    called = name or fitting_name(f"vet-{compressed.stem}")
+    called = name or derive_sweep_name(f"vet-{compressed.stem}")
     place = find_project_folder(Path.cwd())
     folder = Path("sweeps") / called / "points/0000" / VETTED.name
     with packed_models(original, compressed) as models:

@@ -20,7 +20,7 @@ from asterism.cli.program import (
     enter_own_project,
     require_project_root,
 )
-from asterism.cli.projects import stage_names
+from asterism.cli.projects import list_stage_names
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
@@ -66,7 +66,7 @@ def params(
 
 def _tell_of_changed_parameters(what: str) -> None:
     """Say it where params.yaml is not the commit's, as `dvc exp run` leaves it."""
-    if changed := changed_parameters(Path.cwd()):
+    if changed := find_changed_parameters(Path.cwd()):
         say(f"params.yaml differs from the commit in {list_first(changed)}: {what}")
 
 
@@ -79,7 +79,10 @@ def sweep(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            "--target", "-t", help="Run this stage and what it needs.", autocompletion=stage_names
+            "--target",
+            "-t",
+            help="Run this stage and what it needs.",
+            autocompletion=list_stage_names,
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the sweep and its folder.")] = None,
@@ -115,7 +118,7 @@ def sweep(
 def repro(
     targets: Annotated[
         list[str] | None,
-        typer.Argument(help="Stages to run; default: all.", autocompletion=stage_names),
+        typer.Argument(help="Stages to run; default: all.", autocompletion=list_stage_names),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Stages that run at once.")] = 1,
     shards: ShardCount = 1,
@@ -291,18 +294,18 @@ def _make_overview(folder: Path) -> None:
         write_overview(folder)
 
 
-def changed_parameters(root: Path) -> list[str]:
+def find_changed_parameters(root: Path) -> list[str]:
     """Names of the parameters whose values differ from the commit's; none where there is none.
 
     Args:
         root: the project.
     """
-    from asterism.sweep.workspace import git  # not needed by commands that run nothing
+    from asterism.sweep.workspace import run_git  # not needed by commands that run nothing
 
     try:
-        if not git(root, "status", "--porcelain", "--", "params.yaml"):
+        if not run_git(root, "status", "--porcelain", "--", "params.yaml"):
             return []
-        committed = git(root, "show", "HEAD:params.yaml")
+        committed = run_git(root, "show", "HEAD:params.yaml")
         before = dict(flatten_mapping(parse_yaml(committed, "params.yaml of HEAD")))
         after = dict(flatten_mapping(read_yaml(root / "params.yaml")))
     except UserError:

@@ -82,7 +82,7 @@ def open_page(
         str,
         typer.Argument(
             help="report, vet, sweep, sweeps, manual, or the name of a sweep or vetting run.",
-            autocompletion=page_names,
+            autocompletion=list_page_names,
         ),
     ] = "report",
 ) -> None:
@@ -124,7 +124,7 @@ def _of_sweep(project: Path, name: str) -> Path:
     return vetted[0] if len(vetted) == 1 else folder / "index.html"
 
 
-def stage_names(incomplete: str) -> list[str]:
+def list_stage_names(incomplete: str) -> list[str]:
     """Stages that begin so; those of several variants with each that has run."""
     from asterism.core.resuming.work_units import declared_stages
     from asterism.dvc_hydra.lockfile import stage_names as names_in_lock
@@ -136,7 +136,7 @@ def stage_names(incomplete: str) -> list[str]:
     return _beginning(known, incomplete)
 
 
-def page_names(incomplete: str) -> list[str]:
+def list_page_names(incomplete: str) -> list[str]:
     """Pages that ``asterism open`` knows, and sweeps."""
     sweeps = [path.parent.name for path in Path("sweeps").glob("*/index.html")]
     return _beginning([*PAGES, *sweeps], incomplete)

@@ -27,7 +27,7 @@ from asterism.models.keras_models.layers import (
     RESHAPING,
     flatten_model,
     gives_other_axes,
-    graph_of,
+    keras_graph,
 )
 
 #: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
@@ -54,7 +54,7 @@ def build_network(
             the kinds that are supported. Or the model is not a graph of layers.
     """
     model = flatten_model(model)
-    graph = graph_of(model)
+    graph = keras_graph(model)
     if not hasattr(graph, "_nodes_by_depth") or len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise UserError(
             f"the model {model.name!r} is not a graph of layers with one input and one output: "

@@ -18,7 +18,7 @@ from asterism.dvc_hydra.commands import LOCK, TEMPORARY, require_usable
 from asterism.dvc_hydra.local_settings import default_remote
 from asterism.project import check_code
 from asterism.sweep.pipeline import lock_folder
-from asterism.sweep.workspace import BACK, PARAMETERS, changed_files, git
+from asterism.sweep.workspace import BACK, PARAMETERS, list_changed_files, run_git
 
 _MINUTE = 60.0
 
@@ -59,8 +59,8 @@ def check_parameters(root: Path) -> Check:
 def check_work_tree(root: Path) -> Check:
     """Whether git knows the project, and what has changed since the last commit."""
     try:
-        revision = git(root, "rev-parse", "--short", "HEAD")
-        changed = changed_files(root)
+        revision = run_git(root, "rev-parse", "--short", "HEAD")
+        changed = list_changed_files(root)
     except UserError as error:
         advice = "make a git repository with a commit: experiments and sweeps start from it"
         return Check("tree", "error", str(error), advice)
@@ -141,7 +141,7 @@ def _holders(path: Path) -> set[tuple[int, str]]:
 
 def _lock_of_git(root: Path) -> list[Check]:
     try:
-        path = root / git(root, "rev-parse", "--git-path", "index.lock")
+        path = root / run_git(root, "rev-parse", "--git-path", "index.lock")
     except UserError:
         return []  # no repository, which the tree's check says
     if not path.exists():

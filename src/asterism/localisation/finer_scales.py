@@ -20,7 +20,7 @@ from asterism.localisation.matching import (
     move_values_back,
     tensors_by_counterpart,
 )
-from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, plain_operator
+from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, float_operator
 from asterism.localisation.reading import PER_CHANNEL_OPSET
 from asterism.localisation.scales import SHARES, fit_range, quantise_by_channel
 
@@ -61,7 +61,7 @@ class FinerScales:
 
     Args:
         pair: the matched pair.
-        values: the values of :func:`observed_values`, which ranges are chosen by.
+        values: the values of :func:`.collect_observed_values`, which ranges are chosen by.
         precision: how many bits there are.
         ranges: of outputs of 8 bits: as they are (``kept``), that of the values (``whole``), or
             maybe a smaller one (``clipped``), which is better for most values, and worse for a
@@ -151,7 +151,7 @@ class FinerScales:
         if part.op_type in _BY_THEMSELVES:
             self._own_weights(index, patch)
             return
-        axis = _CHANNELS.get(plain_operator(part))
+        axis = _CHANNELS.get(float_operator(part))
         if part.op_type == "Gemm":
             axis = 0 if any(a.name == "transB" and a.i for a in part.attribute) else 1
         values = self._pair.constant(index, 1)
@@ -250,7 +250,7 @@ class FinerScales:
         inputs = patch.quantised(source, *fit_range(observed, np.uint16, self._shares))
         dtype = np.int8 if self.precision.weights == 8 else np.int16
         weights = patch.stored(str(index), *quantise_by_channel(wanted, axis, dtype), axis)
-        operator = plain_operator(part)
+        operator = float_operator(part)
         patch.product(result, operator, part.attribute, (inputs, weights))
 
     def _ranges(self, node: QuantisedNode, patch: NodePatch) -> None:

@@ -99,7 +99,7 @@ class MatchedPair:
         if node is None or place >= len(node.input):
             return None
         value = constant_value(self.opened.original, node.input[place])
-        is_product = plain_operator(self.opened.compressed.nodes[index]) == "MatMul"
+        is_product = float_operator(self.opened.compressed.nodes[index]) == "MatMul"
         if value is None or node.op_type != "Gemm" or not is_product:
             return value
         given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
@@ -108,7 +108,7 @@ class MatchedPair:
         return value.T if place == 1 and given.get("transB") else value
 
 
-def plain_operator(node: Any) -> str:
+def float_operator(node: Any) -> str:
     """A node's operator, or the float operator that a quantised one replaces."""
     return _PLAIN.get(node.op_type, str(node.op_type))
 
@@ -165,7 +165,7 @@ def _twin_by_output(pair: OpenedPair, owner: dict[str, str], index: int) -> int:
 def _twin(pair: OpenedPair, members: Sequence[int], index: int, operators: Sequence[str]) -> int:
     """The original's node that a node of one of the operators stands for; -1 of no one."""
     node = pair.compressed.nodes[index]
-    operator = plain_operator(node)
+    operator = float_operator(node)
     same = [i for i in members if pair.original.nodes[i].op_type == operator]
     is_turned = any(a.name == "transB" and a.i for a in node.attribute)
     other = {"Gemm": "MatMul", "MatMul": "Gemm"}.get(operator)

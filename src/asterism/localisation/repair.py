@@ -19,7 +19,7 @@ from asterism.localisation.hybrids import hybrid_model, serialise_checked
 from asterism.localisation.localising import BlamedNodes, Localisation
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Array, Run, Session, first_call
-from asterism.localisation.scales import observed_values
+from asterism.localisation.scales import collect_observed_values
 from asterism.localisation.tensor_errors import measure_own_noise, measure_tensor_errors
 from asterism.localisation.trials import Deviation, Trial, TrialRunner
 
@@ -123,12 +123,12 @@ class RepairCurve:
         )
 
 
-def allowed_floats(nodes: int, share: float) -> int:
+def count_allowed_floats(nodes: int, share: float) -> int:
     """How many of the quantised nodes may be in float: the given share, but at least one."""
     return max(1, int(share * nodes + 1e-9))
 
 
-def repair_curve(
+def build_repair_curve(
     pair: MatchedPair,
     feeds: Sequence[Run],
     deviation: Deviation,
@@ -158,7 +158,7 @@ def repair_curve(
     blame = BlamedNodes(points.runner, evaluations, most)
     given = points.keep(_Finer(pair, points.runner.base, (), 8, ()))
     found = points.grow(given, blame, 1)
-    values = observed_values(pair, [*feeds, *ordinary])
+    values = collect_observed_values(pair, [*feeds, *ordinary])
     finer = _best_of_8_bits(points, found, values)
     found = points.grow(given, blame)
     points.spent += found.evaluations

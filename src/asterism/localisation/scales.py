@@ -66,7 +66,7 @@ def fit_range(observed: Array, dtype: Any, shares: Array = SHARES) -> tuple[Arra
     return best[1], best[2]
 
 
-def observed_values(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]:
+def collect_observed_values(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]:
     """The original's values, with the least and the largest, of tensors that are quantised.
 
     Args:

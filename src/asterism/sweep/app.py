@@ -36,9 +36,9 @@ from asterism.sweep.points import (
     Point,
     check_name,
     check_space,
+    default_sweep_name,
     enumerate_points,
     hydra_choice_path,
-    sweep_name,
 )
 from asterism.sweep.worker import Sweep, SweepRequest
 
@@ -69,7 +69,7 @@ def prepare_sweep(
     from asterism.config import check_params  # points load this module without all parameters
 
     conf, overrides, targets = project / "conf", request.overrides, request.targets
-    name = request.name if request.name is not None else sweep_name(overrides, targets)
+    name = request.name if request.name is not None else default_sweep_name(overrides, targets)
     check_name(name)
     settings = hydra_settings(conf, overrides)
     launcher = settings["launcher"]
@@ -107,7 +107,7 @@ def _check_committed(project: Path, revision: str) -> None:
     """Check the commit's parameters: DVC reads them in every workspace before the point's own."""
     from asterism.config import check_params
 
-    committed = workspace.git(project, "show", f"{revision}:{workspace.PARAMETERS}") + "\n"
+    committed = workspace.run_git(project, "show", f"{revision}:{workspace.PARAMETERS}") + "\n"
     if committed != (project / workspace.PARAMETERS).read_text(encoding="utf-8"):
         with (
             tempfile.TemporaryDirectory() as folder,

@@ -25,7 +25,7 @@ from asterism.core.settings import machine
 from asterism.dvc_hydra.repository import Repository
 from asterism.sweep.plan import PlannedStage
 from asterism.sweep.shared_store import SharedStore, run_part_in_copy
-from asterism.sweep.workspace import git
+from asterism.sweep.workspace import run_git
 
 log = get_logger(__name__)
 
@@ -123,7 +123,7 @@ def compute_units(
     root, stage = repository.root, planned.stage
     if far := [name for name in stage.deps if Path(name).is_absolute()]:
         raise UserError(f"it reads {far[0]}, outside of the project: workers do not get it")
-    listed = git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    listed = run_git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     inputs = [name for name in dict.fromkeys([*listed, *stage.deps]) if (root / name).exists()]
     store = SharedStore(f"{shards.store.rstrip('/')}/{planned.name}-{planned.key[:32]}")
     store.put_workspace(root, [Path(name) for name in inputs])

@@ -63,7 +63,7 @@ def check_name(name: str) -> None:
         )
 
 
-def fitting_name(text: str) -> str:
+def derive_sweep_name(text: str) -> str:
     """A name for a sweep that says as much of a text, such as a file's name, as a name can.
 
     It ends with a number of the text's own where letters were lost.
@@ -101,7 +101,7 @@ def hydra_choice_path(conf: Path, overrides: Sequence[str]) -> list[str]:
     return spelled
 
 
-def sweep_name(overrides: Sequence[str], targets: Sequence[str]) -> str:
+def default_sweep_name(overrides: Sequence[str], targets: Sequence[str]) -> str:
     """The name of a sweep that was given none: the same for the same command."""
     text = "\n".join([*sorted(o for o in overrides if not is_hydras(o)), "", *targets])
     return f"sweep-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -9,7 +9,7 @@ from asterism.dvc_hydra.commands import run_dvc
 from asterism.dvc_hydra.lockfile import LOCK_FILE, parse_outputs
 from asterism.dvc_hydra.remote import open_remote
 from asterism.dvc_hydra.repository import Repository, open_checked_repository
-from asterism.sweep.workspace import git, git_setting
+from asterism.sweep.workspace import git_setting, run_git
 
 
 def push(root: Path, origin: str = "origin") -> int:
@@ -82,7 +82,7 @@ def _fetch(repository: Repository, with_experiments: bool) -> None:
 
 def _outputs_of_experiments(root: Path) -> set[str]:
     """Hashes of all outputs that the ``dvc.lock`` of an experiment names."""
-    commits = git(root, "for-each-ref", "--format=%(objectname)", "refs/exps").split()
-    tracked = [c for c in commits if git(root, "ls-tree", "--name-only", c, LOCK_FILE)]
-    texts = {git(root, "show", f"{commit}:{LOCK_FILE}") + "\n" for commit in tracked}
+    commits = run_git(root, "for-each-ref", "--format=%(objectname)", "refs/exps").split()
+    tracked = [c for c in commits if run_git(root, "ls-tree", "--name-only", c, LOCK_FILE)]
+    texts = {run_git(root, "show", f"{commit}:{LOCK_FILE}") + "\n" for commit in tracked}
     return {d for text in texts for d in parse_outputs(text, "an experiment's dvc.lock").values()}

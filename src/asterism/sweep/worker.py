@@ -36,7 +36,7 @@ from asterism.sweep.pipeline import (
 )
 from asterism.sweep.plan import read_plan
 from asterism.sweep.points import Point
-from asterism.sweep.workspace import git
+from asterism.sweep.workspace import run_git
 
 SWEEP = Path(".dvc/tmp/sweep.json")
 RESULT = Path(".dvc/tmp/result.json")
@@ -209,15 +209,15 @@ def _save_experiment(workspace: Path, sweep: Sweep) -> None:
     form. Its own ``dvc exp save`` hashes and commits every output again, which run and cache have
     done.
     """
-    reference = experiment_reference(git(workspace, "rev-parse", "HEAD"), workspace.name)
-    git(workspace, "add", "--update")
-    git(workspace, "add", "--force", LOCK_FILE)
+    reference = experiment_reference(run_git(workspace, "rev-parse", "HEAD"), workspace.name)
+    run_git(workspace, "add", "--update")
+    run_git(workspace, "add", "--force", LOCK_FILE)
     message = f"dvc: experiment {workspace.name}"
     plainly = ["--quiet", "--allow-empty", "--no-verify", "--no-gpg-sign"]
-    git(workspace, "commit", *plainly, "--message", message)
+    run_git(workspace, "commit", *plainly, "--message", message)
     with hold_lock(lock_folder(sweep.project) / "references.lock"):
         source = f"+HEAD:{reference}"
-        git(sweep.project, "fetch", "--quiet", "--no-write-fetch-head", str(workspace), source)
+        run_git(sweep.project, "fetch", "--quiet", "--no-write-fetch-head", str(workspace), source)
 
 
 if __name__ == "__main__":

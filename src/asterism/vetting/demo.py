@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.compression.onnx_quantiser import calibration_reader, without_advice
+from asterism.compression.onnx_quantiser import make_calibration_reader, silence_advice
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.user_files import NO_FILE
@@ -115,5 +115,5 @@ def _quantise(demo: DemoFiles, rows: NDArray[Any]) -> None:
     from onnxruntime.quantization import quantize_static
 
     feeds = ({"pictures": row[np.newaxis]} for row in rows)
-    with without_advice():
-        quantize_static(str(demo.original), str(demo.compressed), calibration_reader(feeds))
+    with silence_advice():
+        quantize_static(str(demo.original), str(demo.compressed), make_calibration_reader(feeds))

@@ -138,7 +138,7 @@ def compare_half_precision(
         UserError: a file cannot be read, or the original cannot run.
     """
     first, second = (_graph(path) for path in (original, compressed))
-    types = half_tensors(second)
+    types = find_half_tensors(second)
     if not types:
         return None
     matched = dict(_matched(first, second, types))
@@ -222,7 +222,7 @@ def _infinite(
     Raises:
         UserError: the file cannot be rounded or run.
     """
-    model = with_outputs(rounded_model(graph, types), list(tensors.values()))
+    model = with_outputs(build_rounded_model(graph, types), list(tensors.values()))
     session = Session(model, f"{name}, rounded after each node", optimised=False)
     states = dict(zip(original.outputs, graph.outputs, strict=True))
     rows_of_tensors: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in tensors}
@@ -249,7 +249,7 @@ def _graph(path: Path) -> OnnxGraph:
         return OnnxGraph(model)
 
 
-def half_tensors(graph: OnnxGraph) -> dict[str, str]:
+def find_half_tensors(graph: OnnxGraph) -> dict[str, str]:
     """The tensors of 16 bits that depend on an input, with the types that the file declares."""
     inferred = onnx.shape_inference.infer_shapes(graph.model).graph
     values = [*inferred.value_info, *inferred.input, *inferred.output]
@@ -335,7 +335,7 @@ def describe_half_precision(facts: HalfPrecision) -> list[str]:
     return sentences
 
 
-def rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
+def build_rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
     """A model in 32 bits that rounds each tensor of 16 bits as its file says.
 
     Sums within a node are in 32 bits, as most devices have them.

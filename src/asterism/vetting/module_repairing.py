@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
 from asterism.localisation.localising import RankedNode
-from asterism.localisation.repair import allowed_floats
+from asterism.localisation.repair import count_allowed_floats
 from asterism.localisation.tensor_errors import TensorError
 from asterism.localisation.trials import Trial, squared_error
 from asterism.models.formats.torch_export import (
@@ -72,7 +72,7 @@ def repair_modules(task: RepairTask, cases: NDArray[Any]) -> RepairFigures:
     """
     trials, wanted = _Trials(task.vetted, cases), task.vetted.params.repair
     ranking = trials.ranking(wanted.evaluations // 2)
-    most = allowed_floats(len(trials.parts), wanted.float_share)
+    most = count_allowed_floats(len(trials.parts), wanted.float_share)
     trials.refine()
     chosen = trials.grown([one.index for one in ranking], most)
     write_localisation(ranking, trials.errors, task.folder)

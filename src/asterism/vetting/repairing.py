@@ -17,9 +17,9 @@ from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import (
     RepairCurve,
     RepairedFile,
-    allowed_floats,
+    build_repair_curve,
+    count_allowed_floats,
     measure_latency,
-    repair_curve,
 )
 from asterism.localisation.running import Run
 from asterism.models.tensor_models.subjects import FileSubject
@@ -108,7 +108,7 @@ def _repaired(task: RepairTask, curve: RepairCurve, found: RepairFigures) -> Rep
         found: what is to blame.
     """
     wanted = task.vetted.params.repair
-    most = allowed_floats(len(curve.pair.nodes), wanted.float_share)
+    most = count_allowed_floats(len(curve.pair.nodes), wanted.float_share)
     chosen = _best(curve, wanted.gone, most)
     if chosen is None:
         return replace(found, reason=_nothing(curve, most))
@@ -172,8 +172,8 @@ def _curve(pair: OnnxPair, items: NDArray[Any], ordinary: NDArray[Any]) -> Repai
             f"nothing is to exchange: no node of {Path(params.compressed).name} has fewer bits or "
             f"other weights than the node of {Path(params.original).name} that it stands for"
         )
-    most = allowed_floats(len(nodes.nodes), params.repair.float_share)
-    return repair_curve(
+    most = count_allowed_floats(len(nodes.nodes), params.repair.float_share)
+    return build_repair_curve(
         nodes,
         pair.runs(items),
         pair.deviation(),

@@ -90,7 +90,7 @@ class RoundingOperator:
     how: str
 
 
-def optimised_graph(path: Path) -> OnnxGraph:
+def read_optimised_graph(path: Path) -> OnnxGraph:
     """The graph that ONNX Runtime runs for a file.
 
     Raises:
@@ -112,7 +112,7 @@ def find_retyped_nodes(path: Path, types: Mapping[str, str]) -> list[RetypedNode
     Raises:
         UserError: ONNX Runtime cannot open the file.
     """
-    file, run = OnnxGraph(onnx.load(path)), optimised_graph(path)
+    file, run = OnnxGraph(onnx.load(path)), read_optimised_graph(path)
     makers = {node.name: node for node in run.nodes if node.name}
     found = []
     for index, node in enumerate(file.nodes):
@@ -164,7 +164,7 @@ def find_rounding_operators(path: Path) -> list[RoundingOperator]:
     """
     in_file = {node.op_type for node in onnx.load(path).graph.node}
     found: dict[tuple[str, str], list[str]] = {}
-    for operator, how, name in _rounding(optimised_graph(path)):
+    for operator, how, name in _rounding(read_optimised_graph(path)):
         found.setdefault((operator, how), []).append(name)
     return [
         RoundingOperator(operator, tuple(names), operator not in in_file, how)

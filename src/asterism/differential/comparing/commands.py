@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain, product
 
-from asterism.config import changed_params
+from asterism.config import compose_changed_params
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backend_names import OF_ONNX, product_of
@@ -86,7 +86,7 @@ def compare_libraries(
     Raises:
         UserError: a library or a model is not to be had.
     """
-    params = changed_params(LibraryComparisonParams, request.changes, request.root)
+    params = compose_changed_params(LibraryComparisonParams, request.changes, request.root)
     if not request.models:
         raise UserError("give --model FILE, once for each model")
     rejected: NotCompared = []
@@ -195,7 +195,7 @@ def compare_versions(
     Raises:
         UserError: the library, a version or a model is not to be had.
     """
-    params = changed_params(UpgradeParams, request.changes, request.root)
+    params = compose_changed_params(UpgradeParams, request.changes, request.root)
     if not (request.models or generated or operators):
         raise UserError("give --model FILE, --generated NUMBER or --operators")
     rejected: NotCompared = []

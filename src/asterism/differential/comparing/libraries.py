@@ -22,7 +22,7 @@ from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import suggest_closest
 from asterism.core.resuming import saved_folders
-from asterism.differential.adapters.backend_names import plugin_of, reads_given, suffix_of
+from asterism.differential.adapters.backend_names import plugin_of, reads_given_files, suffix_of
 from asterism.differential.adapters.environments import (
     Environment,
     environments_root,
@@ -232,7 +232,7 @@ def named_version(library: str, version: str, formats: Container[str]) -> str:
 
 def file_options_of(library: str) -> list[str]:
     """Every option of a library by which it runs files."""
-    return [o for o in plugin_of(library).all_options() if reads_given(f"{library}:{o}")]
+    return [o for o in plugin_of(library).all_options() if reads_given_files(f"{library}:{o}")]
 
 
 def installed_version(library: str) -> str:

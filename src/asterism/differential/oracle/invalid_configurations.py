@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from asterism.differential.adapters.backend_names import REFERENCES, library_of, under_test
+from asterism.differential.adapters.backend_names import REFERENCES, library_of, select_under_test
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.invalid_configurations import InvalidConfiguration
 from asterism.differential.engine.messages import is_internal
@@ -49,7 +49,7 @@ def judge_invalid_configuration(
         params: tolerances.
     """
     tried, judge = str(invalid), make_invalid_configuration_judge(result, invalid.graph, params)
-    tested = under_test(result.outcomes)
+    tested = select_under_test(result.outcomes)
     ended = {b: result.outcomes[b] for b in (*tested, *REFERENCES) if b in result.outcomes}
     internal = [b for b in tested if _is_internal(ended[b])]
     accepted = [b for b, outcome in ended.items() if outcome.ran]

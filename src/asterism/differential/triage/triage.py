@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import get_logger, progress
-from asterism.differential.adapters.backend_names import converter_of, library_of, under_test
+from asterism.differential.adapters.backend_names import converter_of, library_of, select_under_test
 from asterism.differential.engine.execution import open_worker_pool
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import KERAS, Finding, defect_signature
@@ -193,7 +193,7 @@ class Triage:
             layer,
             set(),
             len(graph.layers),
-            {r: judged.answers[r] for r in under_test(self._worker_pool.usable())},
+            {r: judged.answers[r] for r in select_under_test(self._worker_pool.usable())},
             rest,
             out_of_time=budget.out_of_time,
         )

@@ -100,7 +100,7 @@ def declared_coverage() -> Coverage:
     layers = universe()
     return Coverage(
         types=set(layers),
-        pairs={(a, b) for a in layers for b in layers if can_meet(layers[a], layers[b])},
+        pairs={(a, b) for a in layers for b in layers if can_connect(layers[a], layers[b])},
         parameters={
             (name, parameter.name, option)
             for name, spec in layers.items()
@@ -116,7 +116,7 @@ def declared_coverage() -> Coverage:
     )
 
 
-def can_meet(first: LayerSpec, second: LayerSpec) -> bool:
+def can_connect(first: LayerSpec, second: LayerSpec) -> bool:
     """Whether an output of ``first`` can have a rank and dtype that ``second`` accepts."""
     ranks = {out for rank in first.ranks for out in first.out_ranks(rank)}
     return bool(ranks & second.ranks) and second.dtypes != (INTEGER,)
@@ -141,7 +141,7 @@ def covered_elements(graph: Graph) -> Coverage:
         for source in node.inputs:
             tensor = graph.tensors[source]
             found.inputs.add((node.type, tensor.rank, tensor.dtype))
-            for origin, through_repair in origins(graph, source):
+            for origin, through_repair in find_origins(graph, source):
                 pair = (graph.nodes[origin].type, node.type)
                 found.pairs.add(pair)
                 if not through_repair:
@@ -164,7 +164,7 @@ def _options_of(kind: str, config: str) -> frozenset[ParameterOption]:
     )
 
 
-def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
+def find_origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
     """The layers whose output arrives through ``source``, and whether a repair lies between."""
     node, through = graph.nodes[source], False
     while node.repair:

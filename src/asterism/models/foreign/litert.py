@@ -115,7 +115,7 @@ class _Walk:
 
     def _visit_union(self, table: Any, name: str) -> None:
         number, value = getattr(table, f"{name}Type")(), getattr(table, name)()
-        known = names_of(getattr(self._schema, _UNIONS.get(name, name)))
+        known = enumeration_names(getattr(self._schema, _UNIONS.get(name, name)))
         if number not in known:
             raise UserError(f"{self._path} has {name} of a kind that is not known here ({number})")
         if value is not None and number:
@@ -135,7 +135,7 @@ class _Walk:
 
 
 @cache
-def names_of(enumeration: type) -> dict[int, str]:
+def enumeration_names(enumeration: type) -> dict[int, str]:
     """Names of the numbers of one of the schema's enumerations."""
     return {number: name for name, number in vars(enumeration).items() if isinstance(number, int)}
 

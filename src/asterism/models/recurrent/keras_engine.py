@@ -100,7 +100,7 @@ def find_layer(model: Any, name: str | None) -> Any:
     return recurrent[-1]
 
 
-def layer_chain(model: Any) -> list[Any] | None:
+def find_layer_chain(model: Any) -> list[Any] | None:
     """The model's layers from input to output, or None where they do not form one chain."""
     import keras
 

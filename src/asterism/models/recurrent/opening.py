@@ -86,13 +86,13 @@ def engine_for(model: keras.Model, layer: str | None) -> Engine:
     Raises:
         UserError: no such layer, no recurrent layer, or weights of NaN or infinity.
     """
-    from asterism.models.recurrent.keras_engine import KerasEngine, find_layer, layer_chain
+    from asterism.models.recurrent.keras_engine import KerasEngine, find_layer, find_layer_chain
     from asterism.models.recurrent.onnx_graph import NotExpressible, write_graph
 
     require_finite((weight.path, weight.numpy()) for weight in model.weights)
     profiled = find_layer(model, layer)
     try:
-        return write_graph(layer_chain(model), profiled)
+        return write_graph(find_layer_chain(model), profiled)
     except NotExpressible as reason:
         log.warning("Keras runs the network, which is slower", reason=str(reason))
     return KerasEngine(model, profiled)

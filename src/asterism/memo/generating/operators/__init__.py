@@ -104,12 +104,12 @@ def operator(name: str, family: str) -> Callable[[Mutation], Mutation]:
     return file
 
 
-def own_layers(graph: Graph) -> list[int]:
+def list_own_layers(graph: Graph) -> list[int]:
     """The layers of a graph that are no shape adapters."""
     return [i for i in graph.layers if not graph.nodes[i].repair]
 
 
-def float_nodes(graph: Graph) -> list[int]:
+def list_float_nodes(graph: Graph) -> list[int]:
     """Nodes whose output any layer can read: no integers, no repairs."""
     return [i for i, t in graph.tensors.items() if t.dtype != INTEGER and not graph.nodes[i].repair]
 
@@ -186,7 +186,7 @@ def insert(
     spec = universe()[kind]
     sources = [after]
     if spec.merges:
-        earlier = [i for i in float_nodes(graph) if i in graph.keep([after]).nodes]
+        earlier = [i for i in list_float_nodes(graph) if i in graph.keep([after]).nodes]
         low, high = spec.arity
         for _ in range(int(context.rng.integers(low, min(high, 3) + 1)) - 1):
             sources.append(context.pick(earlier))
@@ -196,7 +196,7 @@ def insert(
 
 def choose_edge(graph: Graph, context: MutationContext) -> tuple[int, int | None]:
     """A node and one of its readers, or None for a reader where there is none."""
-    after = context.pick(float_nodes(graph))
+    after = context.pick(list_float_nodes(graph))
     readers = graph.consumers[after]
     return after, context.pick(readers) if readers else None
 
@@ -265,7 +265,9 @@ def change_parameters(
     Raises:
         InvalidLayerError: no drawn value fits.
     """
-    identity = context.pick([i for i in own_layers(graph) if eligible.get(graph.nodes[i].type)])
+    identity = context.pick(
+        [i for i in list_own_layers(graph) if eligible.get(graph.nodes[i].type)]
+    )
     node = graph.nodes[identity]
     inputs = [graph.tensors[i] for i in node.inputs]
     wanted = {p.name: context.wanted(node.type, p.name) for p in eligible[node.type]}
@@ -290,7 +292,7 @@ def weight_mutation(kind: str) -> Mutation:
     """
 
     def mutate(graph: Graph, context: MutationContext) -> Graph:
-        identity = context.pick([i for i in own_layers(graph) if _has_weights(graph.nodes[i])])
+        identity = context.pick([i for i in list_own_layers(graph) if _has_weights(graph.nodes[i])])
         edit = WeightEdit(kind, context.seed())
         return graph.change(identity, edits=(*graph.nodes[identity].edits, edit))
 

@@ -14,8 +14,8 @@ from asterism.memo.generating.operators import (
     change_parameters,
     choose_edge,
     insert,
+    list_own_layers,
     operator,
-    own_layers,
     weight_mutation,
 )
 from asterism.memo.graphs.graph import Graph
@@ -42,7 +42,7 @@ def remove_activation(graph: Graph, context: MutationContext) -> Graph:
     """A layer's activation becomes linear."""
     layers = [
         i
-        for i in own_layers(graph)
+        for i in list_own_layers(graph)
         if graph.nodes[i].config.get("activation", "linear") != "linear"
     ]
     identity = context.pick(layers)
@@ -77,7 +77,7 @@ def add_several_layers(graph: Graph, context: MutationContext) -> Graph:
 def _shape_keepers(graph: Graph) -> list[int]:
     return [
         i
-        for i in own_layers(graph)
+        for i in list_own_layers(graph)
         if len(graph.nodes[i].inputs) == 1
         and graph.tensors[i] == graph.tensors[graph.nodes[i].inputs[0]]
     ]

@@ -9,7 +9,7 @@ from asterism.memo.universe.keras_options import activation, kernel, vector
 from asterism.memo.universe.layers import declare, universe
 from asterism.memo.universe.layers.windows import convolved_sizes
 from asterism.memo.universe.parameters import Choice, Number, Parameter, Sizes
-from asterism.memo.universe.shapes import DATA_FORMAT, PADDING, flag, join, per_axis
+from asterism.memo.universe.shapes import DATA_FORMAT, PADDING, flag, join_shape, per_axis
 from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 _UNITS = Number("units", 4, 1, 10)
@@ -85,7 +85,7 @@ def _conv_recurrent(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]
     require_valid(
         max(per_axis(config.get("dilation_rate", 1), len(sizes))) == 1, "states keep their size"
     )
-    shape = join(config, sizes, config["filters"])
+    shape = join_shape(config, sizes, config["filters"])
     return (steps, *shape) if config.get("return_sequences") else shape
 
 

@@ -23,10 +23,10 @@ from asterism.memo.universe.shapes import (
     DATA_FORMAT,
     factorise,
     flag,
-    join,
+    join_shape,
     pairs_per_axis,
     per_axis,
-    split,
+    split_shape,
 )
 from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
@@ -133,10 +133,10 @@ def _bordered(
     change: _Change, parameter: str, config: Config, inputs: Sequence[Tensor]
 ) -> tuple[int, ...]:
     """Cropping and padding: each axis grows or shrinks by what lies before and after it."""
-    sizes, channels = split(config, inputs[0])
+    sizes, channels = split_shape(config, inputs[0])
     amounts = pairs_per_axis(config[parameter], len(sizes))
     changed = [change(n, *amount) for n, amount in zip(sizes, amounts, strict=True)]
-    return join(config, changed, channels)
+    return join_shape(config, changed, channels)
 
 
 def _border(name: str, axes: int) -> Parameter:
@@ -178,9 +178,9 @@ _OTHER_INTERPOLATIONS = ("lanczos5",)
 
 
 def _grown(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    sizes, channels = split(config, inputs[0])
+    sizes, channels = split_shape(config, inputs[0])
     factors = per_axis(config.get("size", 2), len(sizes))
-    return join(config, [n * f for n, f in zip(sizes, factors, strict=True)], channels)
+    return join_shape(config, [n * f for n, f in zip(sizes, factors, strict=True)], channels)
 
 
 for axes in (1, 2, 3):
@@ -210,10 +210,10 @@ for axes in (1, 2, 3):
 
 
 def _resized(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    _, channels = split(config, inputs[0])
+    _, channels = split_shape(config, inputs[0])
     both = config.get("crop_to_aspect_ratio") and config.get("pad_to_aspect_ratio")
     require_valid(not both, "an image is cropped or padded")
-    return join(config, [config["height"], config["width"]], channels)
+    return join_shape(config, [config["height"], config["width"]], channels)
 
 
 _HEIGHT_WIDTH = (Number("height", 6, 1, 20), Number("width", 6, 1, 20))

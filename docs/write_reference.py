@@ -27,7 +27,7 @@ from update_dag import lanes
 
 from asterism.cli.commands import app
 from asterism.config import Params
-from asterism.core.parameters.params import ParameterSection, Source
+from asterism.core.parameters.params import PaperSource, ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.core.parameters.validation import registered_names
 
@@ -159,7 +159,7 @@ def range_text(annotation: Any, metadata: list[Any]) -> str:
 
 def source_text(metadata: list[Any]) -> str:
     """The place in a paper that a parameter comes from."""
-    return "; ".join(note.text for note in metadata if isinstance(note, Source))
+    return "; ".join(note.text for note in metadata if isinstance(note, PaperSource))
 
 
 def is_plain(part: Any) -> bool:

@@ -14,7 +14,7 @@ from asterism.data import Dataset
 from asterism.dflare.image_pairs import ImagePair, repair_images, search_images
 from asterism.dflare.outcome import SearchResult
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.dflare.searches.dflare import Dflare
+from asterism.dflare.searches.dflare import DflareSearch
 from asterism.models.classifier import FileClassifier
 from asterism.models.images_and_scores import PreprocessingParams
 from models.model_files import CLASSES, SHAPE, images, keras_model, write
@@ -214,7 +214,7 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
     search(files[:2], data, tmp_path / "groups")
     assert tree(tmp_path / "groups") == tree(tmp_path / "whole")
 
-    real, calls = Dflare.run, []
+    real, calls = DflareSearch.run, []
 
     def dying(self):
         calls.append(1)
@@ -222,7 +222,7 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
             raise KeyboardInterrupt
         return real(self)
 
-    monkeypatch.setattr(Dflare, "run", dying)
+    monkeypatch.setattr(DflareSearch, "run", dying)
     with pytest.raises(KeyboardInterrupt):
         search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key"))
     assert not (tmp_path / "killed").exists()

@@ -13,7 +13,7 @@ from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.record import Record
+from asterism.differential.engine.record import ExecutionRecord
 from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
 from asterism.differential.params import TriageSettings
@@ -51,7 +51,7 @@ def record():
     given = {"jax:jit": [np.ones((2, 3), np.float32)]}
     for backend in ("pytorch:eager", "tensorflow:eager", *REFERENCES):
         given[backend] = ExecutionOutcome(0, backend, "build", "error", "ValueError", "no")
-    kept = Record()
+    kept = ExecutionRecord()
     kept.add([made_result(given, OUTSIDE)])
     return kept
 

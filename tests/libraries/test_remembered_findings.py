@@ -10,7 +10,7 @@ from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_fact
 from asterism.core.resuming.state import RunState
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.params import TriageSettings
-from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
+from asterism.differential.shrinking.reducer import NO_CEILING, TriageBudget, TriageDeadline
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.differential.triage.shrink_cache import (
@@ -99,7 +99,7 @@ def test_runs_that_time_cuts_off_come_to_the_result_of_a_whole_one(path, triaged
     for run in range(1, 4):
         clock = count(step=60)  # each look at it takes a minute
         workers = Workers()
-        found, left = triaged(path, workers, ceiling=Ceiling(1, clock.__next__))
+        found, left = triaged(path, workers, ceiling=TriageDeadline(1, clock.__next__))
         assert workers.asked, "each run advances"
         whole = [one for one in found if not one.out_of_time]
         assert len(whole) == run and all(one in expected[0] for one in whole)
@@ -112,7 +112,7 @@ def test_time_leaves_groups_and_names_them(triaged):
     undisturbed = Workers()
     triaged(None, undisturbed)
     minutes, clock = undisturbed.asked // 3 + 4, count(step=60)
-    found, left = triaged(None, Workers(), ceiling=Ceiling(minutes, clock.__next__))
+    found, left = triaged(None, Workers(), ceiling=TriageDeadline(minutes, clock.__next__))
     whole, cut = sorted(found, key=lambda one: one.out_of_time)
     assert whole.finding.exception == "SIGABRT" and cut.out_of_time and not whole.out_of_time
     assert f"stopped by triage.minutes={minutes}; " in cut.minimality

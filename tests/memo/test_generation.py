@@ -33,7 +33,7 @@ from asterism.memo.generating.campaign import (
 from asterism.memo.generating.generate import generate
 from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.generating.strategies import STRATEGIES, Strategy, draw_mutant, run_campaign
-from asterism.memo.generating.strategies.memo import Memo
+from asterism.memo.generating.strategies.memo import MemoStrategy
 from asterism.memo.graphs.coverage import Coverage, coverage_of, covered_elements, declared_coverage
 from asterism.memo.graphs.graph import Node, WeightEdit, infer_outputs, sequential
 from asterism.memo.graphs.keras_build import build_model
@@ -164,7 +164,7 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, monkeypatch, sta
     assert parts == [f"{number:08d}.json" for number in range(1, 13)]
     budget = generate_params(models=30)
     asked = []
-    monkeypatch.setattr(Memo, "propose", noted(Memo.propose, asked))
+    monkeypatch.setattr(MemoStrategy, "propose", noted(MemoStrategy.propose, asked))
     resumed = run_campaign(SEEDS, budget, 7, strategy, checkpoint=checkpoint)
     assert asked, "the rest must still be proposed"
     proposals = len(asked)
@@ -185,8 +185,8 @@ def noted(propose, asked):
 
 def test_pairs_are_selected_by_what_they_have_served():
     """Algorithm 2; tests of the selector follow its steps."""
-    memo, selector, current = Memo(SEEDS, generate_params()), MetropolisHastings(0.05), None
-    names = [n for n in OPERATORS if OPERATORS[n].family in Memo.families]
+    memo, selector, current = MemoStrategy(SEEDS, generate_params()), MetropolisHastings(0.05), None
+    names = [n for n in OPERATORS if OPERATORS[n].family in MemoStrategy.families]
     pairs = list(product(range(len(SEEDS)), names))
     models, operators, times = Counter(), Counter(), Counter()
     for step in range(40):
@@ -205,7 +205,7 @@ def test_pairs_are_selected_by_what_they_have_served():
 def test_operators_that_are_applied_to_one_model_share_what_it_serves():
     """Only the model that is mutated counts as selected."""
     for number in range(50):
-        memo = Memo(SEEDS, generate_params(mutations=2))
+        memo = MemoStrategy(SEEDS, generate_params(mutations=2))
         made = memo.propose(stream(3, number), Coverage())
         applied = set() if made is None else set(made.operator.split("+"))
         if len(applied) == 2:
@@ -241,7 +241,7 @@ class TestMemoAsPublished:
         assert max(added) <= 10, "a layer that reads integers is joined by a second one"
 
     def test_a_score_is_a_number_of_mutants(self):
-        memo = Memo(SEEDS, generate_params(published=True))
+        memo = MemoStrategy(SEEDS, generate_params(published=True))
         for number, gain in enumerate((7, 0, 3)):
             mutant = memo.propose(stream(2, number), Coverage())
             memo.reward(replace(mutant, gain=gain))
@@ -250,7 +250,7 @@ class TestMemoAsPublished:
 
     def test_memo_r_leaves_out_the_search_and_nothing_else(self):
         uniform = STRATEGIES["memo_r"](SEEDS, generate_params(published=True))
-        assert uniform.guided and uniform.families == Memo.families
+        assert uniform.guided and uniform.families == MemoStrategy.families
         chosen = Counter(uniform._select(stream(1, n)) for n in range(2100))
         assert len(chosen) == 21
         assert max(chosen.values()) < 2 * min(chosen.values())

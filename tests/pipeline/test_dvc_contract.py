@@ -27,7 +27,7 @@ from asterism.dvc_hydra import cache_files, lockfile, run_cache
 from asterism.dvc_hydra.cache_files import ENTRY
 from asterism.dvc_hydra.cache_objects import members_of
 from asterism.dvc_hydra.commands import experiment_reference, run_dvc_quietly
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.lockfile import parse_as_dvc
 from asterism.dvc_hydra.overrides import hydra_value
 from asterism.dvc_hydra.remote import open_remote
@@ -228,7 +228,7 @@ class TestFormats:
     """What lies on the disk."""
 
     def test_hashes_are_those_that_dvc_writes(self, root):
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         found = {
             item["path"]: item
             for entry in locked(root).values()
@@ -239,9 +239,9 @@ class TestFormats:
             assert {"path": path} | hashes.of(root / path) == facts
 
     def test_a_file_in_an_output_that_is_not_there_is_hashed_by_its_list(self, root):
-        facts = Hashes(root, root / ".dvc/cache").of(root / "artifacts/first/copy")
+        facts = WorkspaceHashes(root, root / ".dvc/cache").of(root / "artifacts/first/copy")
         shutil.rmtree(root / "artifacts")
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         assert hashes.of(root / "artifacts/first/copy") is None
         hashes.learn(root / "artifacts/first", locked(root)["first"]["outs"][0])
         assert hashes.of(root / "artifacts/first/copy") == facts
@@ -256,7 +256,7 @@ class TestFormats:
         )
         (root / "artifacts/mine").write_text("of no stage")
         dvc(root, "repro", "-q")
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         for entry in locked(root).values():
             for out in entry["outs"]:
                 hashes.learn(root / out["path"], out)
@@ -267,14 +267,14 @@ class TestFormats:
             assert {"path": facts["path"]} | hashes.of(root / facts["path"]) == facts
 
     def test_facts_of_a_stage_are_its_entry_without_the_outputs_hashes(self, root):
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         for name, stage in read_stages(root).items():
             entry = locked(root)[name]
             entry["outs"] = [{"path": out["path"]} for out in entry["outs"]]
             assert stage.facts(hashes) == entry
 
     def test_an_entry_lies_under_the_key_of_its_stage_and_holds_what_the_lock_does(self, root):
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         names = [p.relative_to(root / ".dvc/cache/runs").as_posix() for p in entry_files(root)]
         assert len(names) == 4 and all(map(ENTRY.fullmatch, names))
         for name, stage in read_stages(root).items():

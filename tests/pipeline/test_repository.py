@@ -13,7 +13,7 @@ from imports import ROOT
 
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.cache_objects import objects_of
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.lockfile import (
     LOCK_FILE,
     mend_lockfile,
@@ -486,7 +486,7 @@ def test_marks_of_a_stage_hold(finished, more, stays):
 )
 def test_parameters_are_found_by_their_path(tmp_path, name, value):
     (tmp_path / "params.yaml").write_text("seed: 1\ngroup:\n  k: [1, 2]\n")
-    hashes = Hashes(tmp_path, tmp_path / "cache")
+    hashes = WorkspaceHashes(tmp_path, tmp_path / "cache")
     if value is not None:
         assert hashes.parameters("params.yaml", [name]) == {name: value}
         return

@@ -23,7 +23,7 @@ from asterism.deepstellar.params import AbstractionParams
 from asterism.deepstellar.seeds import SeedInputs
 from asterism.dflare.outcome import SearchResult, SeedRecord, Trigger
 from asterism.dflare.trigger import load_seeds
-from asterism.differential.engine.record import Record
+from asterism.differential.engine.record import ExecutionRecord
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import Finding, read_findings
 from asterism.differential.report import writing
@@ -89,11 +89,11 @@ def known_files(place: Places) -> None:
 
 
 def use_record(path: Path) -> object:
-    return [result.index for result in Record.load(path).results(1)]
+    return [result.index for result in ExecutionRecord.load(path).results(1)]
 
 
 def record_files(place: Places) -> None:
-    record = Record()
+    record = ExecutionRecord()
     one, other = "onnxruntime:tf2onnx", "tensorflow:xla"
     outcomes = {
         one: ExecutionOutcome(0, one, "run", "ok"),

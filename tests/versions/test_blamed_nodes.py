@@ -9,7 +9,7 @@ from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.blaming import Blame, ModelPart
+from asterism.differential.comparing.blaming import FaultLocaliser, ModelPart
 from asterism.differential.comparing.cases import UNCHANGED, judge_upgrade
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.subjects.onnx_file import make_subject
@@ -34,7 +34,7 @@ def blamed(model, workers, steps=100, inputs=(X,)):
     change = change_in(workers, subject, list(inputs))
     assert change.kind not in UNCHANGED
     workers.done.clear()
-    return Blame(workers, JUDGE, change, subject, list(inputs)).smallest(steps)
+    return FaultLocaliser(workers, JUDGE, change, subject, list(inputs)).smallest(steps)
 
 
 def test_a_wrong_node_is_found_at_once_with_what_reaches_it():
@@ -112,7 +112,9 @@ def test_where_nothing_says_what_reaches_a_part_the_whole_model_is_to_blame():
     model = chain("Abs", "Softplus")
     change = change_in(workers, make_subject("m", model, 4, {}), [X])
     workers.run = no_values
-    part = Blame(workers, JUDGE, change, make_subject("m", model, 4, {}), [X]).smallest(100)
+    part = FaultLocaliser(workers, JUDGE, change, make_subject("m", model, 4, {}), [X]).smallest(
+        100
+    )
     assert part.case.kind == "differs"
     assert (len(part.layers), part.finished) == (2, True)
     assert len(workers.done) == 3  # it was judged, every tensor was asked for, and it ran again

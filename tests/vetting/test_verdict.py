@@ -16,7 +16,7 @@ from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.params import ComparisonParams
 from asterism.vetting.agreement import Agreement, measure_agreement
 from asterism.vetting.symptoms import Symptom, find_symptoms
-from asterism.vetting.verdict import Threshold, Thresholds, check_thresholds, decide_verdict
+from asterism.vetting.verdict import ThresholdCheck, Thresholds, check_thresholds, decide_verdict
 
 ALLOWED = Thresholds(agreement=0.95, accuracy_lost=0.02, worst_class=0.9, natural_flips=0.1)
 
@@ -122,7 +122,7 @@ def test_an_agreement_is_read_only_where_it_is_one():
         record_from(Agreement, value | {"failed": "none"})
     with pytest.raises(UserError, match="met"):
         record_from(
-            Threshold, {"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1)
+            ThresholdCheck, {"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1)
         )
 
 
@@ -199,9 +199,9 @@ def test_of_no_inputs_no_accuracy_is_lost_and_nothing_is_known():
 
 
 def test_reasons_say_the_share_its_interval_and_what_was_asked():
-    kept = Threshold("kept", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, True, True)
-    broken = Threshold("broken", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, False, False)
-    unsure = Threshold("unsure", Share(9, 10, 0.9, 0.75, 0.96875), 0.8, True, None)
+    kept = ThresholdCheck("kept", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, True, True)
+    broken = ThresholdCheck("broken", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, False, False)
+    unsure = ThresholdCheck("unsure", Share(9, 10, 0.9, 0.75, 0.96875), 0.8, True, None)
     numbers = "90.00% (75.00% to 96.88%)"
     says_kept = f"kept: {numbers}, at least 50.00% was asked"
     says_broken = f"broken: {numbers}, but at most 50.00% was asked"
@@ -228,7 +228,7 @@ def test_reasons_say_the_share_its_interval_and_what_was_asked():
         "reasons": [says_broken, says_unsure],
         "criteria": [record_as_json(c) for c in all_of_them],
     }
-    assert record_from(Threshold, record_as_json(found)["criteria"][0]) == unsure
+    assert record_from(ThresholdCheck, record_as_json(found)["criteria"][0]) == unsure
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import CERTIFICATE, VetParams
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.searching import search_opened
-from asterism.vetting.verdict import Threshold, Word
+from asterism.vetting.verdict import ThresholdCheck, Word
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +73,7 @@ class Vetting:
 
     verdict: Word
     reasons: tuple[str, ...]
-    criteria: tuple[Threshold, ...]
+    criteria: tuple[ThresholdCheck, ...]
     agreement: Agreement
     flips: tuple[FlipCounts, ...]
     searches: Mapping[str, Any]

@@ -45,7 +45,7 @@ _LEAST_IN_MEMORY = 4
 
 
 @dataclass(frozen=True)
-class Cost:
+class InputCost:
     """What an input costs.
 
     Attributes:
@@ -75,7 +75,7 @@ def fit_counts_to_budget(
     minutes: float,
     params: VetParams,
     inputs: int,
-    cost: Cost,
+    cost: InputCost,
     free: Callable[[str], bool],
     resumes: bool,
 ) -> tuple[dict[str, Any], str]:

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from asterism.asking.budget import MINUTES, Cost, fit_counts_to_budget, read_earlier_parameters
+from asterism.asking.budget import MINUTES, InputCost, fit_counts_to_budget, read_earlier_parameters
 from asterism.asking.compared_outputs import (
     are_matched_by_name,
     choose_compared_names,
@@ -174,7 +174,9 @@ class _Question:
         self._said += [doubt for doubt in doubts if doubt]
         changing = require_changes(self._params, inputs.items)
         answer = select_compared_rows(self._params, seen.outputs)[1].shape[1]
-        cost = Cost(seen.seconds + other.seconds, inputs_of_all.items[0].nbytes, answer, changing)
+        cost = InputCost(
+            seen.seconds + other.seconds, inputs_of_all.items[0].nbytes, answer, changing
+        )
         params = self._params
         self._overrides.append(f"vet.asked={hydra_value(request.words())}")
         self._overrides.append(f"vet.settled={hydra_value(self._said[len(files) :])}")
@@ -209,7 +211,7 @@ class _Question:
             ]
             self._overrides.append(f"vet.feeding.constants={hydra_value(values)}")
 
-    def _settle_budget(self, params: VetParams, inputs: int, cost: Cost) -> None:
+    def _settle_budget(self, params: VetParams, inputs: int, cost: InputCost) -> None:
         """Cut the counts to what the minutes allow, those of an earlier run among them.
 
         Args:
@@ -383,11 +385,7 @@ class _Question:
 def _of_channels(named: Mapping[str, Any], channels: int) -> dict[str, PreprocessingParams]:
     """Preprocessings of pictures with so many channels, by name."""
     known = {name: validate(PreprocessingParams, values) for name, values in named.items()}
-    return {
-        name: preprocessing
-        for name, preprocessing in known.items()
-        if len(preprocessing.mean) in (1, channels)
-    }
+    return {name: p for name, p in known.items() if len(p.mean) in (1, channels)}
 
 
 def _comparison(choice: ComparisonChoice) -> list[str]:

@@ -30,7 +30,7 @@ def findings(
     from asterism.core.resuming.work_units import work_units
     from asterism.core.running.stage import load_script
     from asterism.differential.engine.execution import backends_of, parts_of
-    from asterism.differential.engine.record import Record
+    from asterism.differential.engine.record import ExecutionRecord
     from asterism.differential.oracle.finding import defect_signature
     from asterism.differential.oracle.oracle import judge_all
     from asterism.differential.params import TriageSettings
@@ -48,7 +48,7 @@ def findings(
     units = work_units("execute_models", read_params(execution.Params), execution.INPUTS)
     given = params.execute
     parts = parts_of(graphs, backends_of(given), given.distributions, given.more_share)
-    record = Record.merged(units.so_far(parts, Record.copied))
+    record = ExecutionRecord.merged(units.so_far(parts, ExecutionRecord.copied))
     judged = judge_all(graphs, record, params.judge, params.seed)
     say(f"{len(record)} of {len(graphs)} models have run; {len(judged.findings)} findings")
     counts = Counter(defect_signature(finding) for finding in judged.findings)

@@ -57,7 +57,7 @@ class RelevanceRule(ABC):
 
 
 @dataclass(frozen=True)
-class Epsilon(RelevanceRule):
+class EpsilonRule(RelevanceRule):
     """LRP-ε: ``R_j = Σ_k x_j w_jk / (z_k + ε sign z_k) R_k``; LRP-0 with ``epsilon=0``."""
 
     epsilon: float
@@ -69,7 +69,7 @@ class Epsilon(RelevanceRule):
 
 
 @dataclass(frozen=True)
-class AlphaBeta(RelevanceRule):
+class AlphaBetaRule(RelevanceRule):
     """LRP-αβ: ``R_j = Σ_k (α (x_j w_jk)⁺ / z_k⁺ - β (x_j w_jk)⁻ / z_k⁻) R_k``, ``α - β = 1``."""
 
     alpha: float
@@ -100,7 +100,7 @@ class AlphaBeta(RelevanceRule):
 
 
 @dataclass(frozen=True)
-class Gamma(RelevanceRule):
+class GammaRule(RelevanceRule):
     """LRP-γ: as LRP-0 with the weights ``w + γ w⁺`` (``w + γ w⁻`` where the output is negative)."""
 
     gamma: float
@@ -130,7 +130,7 @@ class Gamma(RelevanceRule):
 
 
 @dataclass(frozen=True)
-class ZBox(RelevanceRule):
+class ZBoxRule(RelevanceRule):
     """LRP-z^B for inputs in a box: shares in proportion to ``x_j w_jk - l w_jk⁺ - h w_jk⁻``."""
 
     def share(self, at: RelevanceStep) -> Tensor:
@@ -145,7 +145,7 @@ class ZBox(RelevanceRule):
 
 
 @dataclass(frozen=True)
-class WSquare(RelevanceRule):
+class WSquareRule(RelevanceRule):
     """LRP-w²: shares in proportion to ``w_jk²``, whatever the input."""
 
     def share(self, at: RelevanceStep) -> Tensor:
@@ -156,7 +156,7 @@ class WSquare(RelevanceRule):
 
 
 @dataclass(frozen=True)
-class Flat(RelevanceRule):
+class FlatRule(RelevanceRule):
     """LRP-flat: shares equally among the inputs that an output sees."""
 
     def share(self, at: RelevanceStep) -> Tensor:

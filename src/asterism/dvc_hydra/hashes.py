@@ -29,7 +29,7 @@ Facts = dict[str, Any]
 _NEVER = (".hg/", ".git/", ".git", ".dvc/")
 
 
-class Hashes:
+class WorkspaceHashes:
     """What a workspace's files hash to; each path is hashed once.
 
     Args:

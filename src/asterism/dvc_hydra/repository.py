@@ -22,7 +22,7 @@ from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.cache_objects import objects_of, place_output, remove_output
 from asterism.dvc_hydra.commands import LOCK, require_usable, run_dvc, run_dvc_quietly
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
 from asterism.dvc_hydra.stage import Stage, locked_outputs, read_stages
 
@@ -77,7 +77,7 @@ class Repository:
             raise UserError(f"{root} is not inside of a DVC repository: it has no folder .dvc")
         require_usable(root)
         self.root, self.cache = root, cache_folder(root)
-        self.hashes = Hashes(root, self.cache)
+        self.hashes = WorkspaceHashes(root, self.cache)
         self._objects = objects_of(root, self.cache)
         with self.lock():
             lockfile.mend_lockfile(root)

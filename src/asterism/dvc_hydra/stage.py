@@ -13,7 +13,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.resuming.work_units import PIPELINE
 from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.commands import private_site_cache, report_dvc_errors
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 
 #: What a stage takes of which the pipeline says nothing.
 USUAL_SECONDS = 5.0
@@ -66,7 +66,7 @@ class Stage:
         """Files and folders that it depends on, absolute; those of parameters among them."""
         return [self.root / name for name in (*self.deps, *self.params)]
 
-    def hashes_of_inputs(self, hashes: Hashes, made: Container[Path]) -> list[list[Any]]:
+    def hashes_of_inputs(self, hashes: WorkspaceHashes, made: Container[Path]) -> list[list[Any]]:
         """What it depends on, by name, with its hash or the values of its parameters.
 
         Args:
@@ -80,7 +80,7 @@ class Stage:
         files = [[name, self._hash(name, hashes)["md5"]] for name in outer]
         return [*files, *sorted([n, v] for n, v in self._values(hashes).items())]
 
-    def facts(self, hashes: Hashes) -> dict[str, Any]:
+    def facts(self, hashes: WorkspaceHashes) -> dict[str, Any]:
         """Its command, and all that it depends on, as ``dvc.lock`` has them; outputs by path.
 
         Raises:
@@ -93,7 +93,9 @@ class Stage:
             facts["params"] = self._values(hashes)
         return facts | {"outs": [{"path": name} for name in sorted(self.outs)]}
 
-    def is_up_to_date(self, entry: Mapping[str, Any] | None, hashes: Hashes, cache: Path) -> bool:
+    def is_up_to_date(
+        self, entry: Mapping[str, Any] | None, hashes: WorkspaceHashes, cache: Path
+    ) -> bool:
         """Whether an entry of ``dvc.lock`` is of these facts, and its outputs are there as it says.
 
         Args:
@@ -114,7 +116,7 @@ class Stage:
         )
         return same and run_cache.has_outputs(cache, entry)
 
-    def _hash(self, name: str, hashes: Hashes) -> dict[str, Any]:
+    def _hash(self, name: str, hashes: WorkspaceHashes) -> dict[str, Any]:
         facts = hashes.of(self.root / name)
         if facts is None:
             raise UserError(
@@ -123,7 +125,7 @@ class Stage:
             )
         return facts
 
-    def _values(self, hashes: Hashes) -> dict[str, Any]:
+    def _values(self, hashes: WorkspaceHashes) -> dict[str, Any]:
         return {name: hashes.parameters(name, keys) for name, keys in self.params.items()}
 
 

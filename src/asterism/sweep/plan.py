@@ -13,7 +13,7 @@ from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.dvc_hydra import cache_files
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.repository import Entry, Repository, UnknownStageError
 from asterism.dvc_hydra.stage import Stage, stage_names_under
 
@@ -124,7 +124,7 @@ class _Made:
         return bool(inside) or path in self._above
 
 
-def _key(stage: Stage, made: _Made, upstream: list[str], hashes: Hashes) -> str:
+def _key(stage: Stage, made: _Made, upstream: list[str], hashes: WorkspaceHashes) -> str:
     facts = {
         "command": stage.command or None,
         "outputs": sorted(stage.outs),

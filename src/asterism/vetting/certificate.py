@@ -21,7 +21,7 @@ from asterism.vetting.agreement import Agreement
 from asterism.vetting.measurement import DeviceFindings
 from asterism.vetting.params import VetParams, VetStageParams
 from asterism.vetting.symptoms import Symptom
-from asterism.vetting.verdict import Threshold, Verdict, check_thresholds, decide_verdict
+from asterism.vetting.verdict import ThresholdCheck, Verdict, check_thresholds, decide_verdict
 
 #: Libraries whose versions a certificate holds.
 _LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
@@ -139,7 +139,7 @@ def compute_verdict(params: VetParams, numbers: VettedNumbers) -> Verdict:
         )
         repaired = None
         if "criteria" in repair and not repair["agreement_fell"] and not repair["slower"]:
-            repaired = tuple(record_from(Threshold, value) for value in repair["criteria"])
+            repaired = tuple(record_from(ThresholdCheck, value) for value in repair["criteria"])
         return decide_verdict(criteria, repaired, [*(s.told for s in symptoms), *device.told])
 
 

@@ -89,7 +89,7 @@ class LostConstant:
 
 
 @dataclass(frozen=True)
-class HalfPrecision:
+class HalfPrecisionFindings:
     """Types of 16 bits in a file, compared with the original and with what ran here.
 
     Attributes:
@@ -118,7 +118,7 @@ class HalfPrecision:
 
 def compare_half_precision(
     original: Path, compressed: Path, runs: Sequence[Run]
-) -> HalfPrecision | None:
+) -> HalfPrecisionFindings | None:
     """Compare the original's tensors with the ranges of the compressed file's types.
 
     A tensor counts where the compressed file's own value, rounded after each node, is not finite
@@ -153,7 +153,7 @@ def compare_half_precision(
         rows |= {tensor: rows[tensor] & infinite[tensor] for tensor in wide}
     beyond = [t for t in sorted(wide, key=lambda t: first.maker[t]) if rows[t].any()]
     count = sum(_items(run) for run in runs)
-    return HalfPrecision(
+    return HalfPrecisionFindings(
         tuple(sorted(set(types.values()))),
         len(sums),
         len(types) - len(matched),
@@ -308,7 +308,7 @@ def _lost_constants(original: OnnxGraph, compressed: OnnxGraph) -> Iterator[Lost
             yield LostConstant(name, float(given[zero][0]), "0", int(zero.sum()))
 
 
-def describe_half_precision(facts: HalfPrecision) -> list[str]:
+def describe_half_precision(facts: HalfPrecisionFindings) -> list[str]:
     """Sentences about a file of 16 bits that a verdict on it has to contain."""
     sentences = []
     if facts.unanswered:

@@ -23,7 +23,7 @@ from asterism.localisation.tensor_errors import TensorError
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.kept_answers import KeptAnswers
 from asterism.vetting.measurement import FlipCounts
-from asterism.vetting.verdict import Threshold
+from asterism.vetting.verdict import ThresholdCheck
 
 #: Runs at least and at most, and seconds after which no further one is made.
 _FEWEST, _MOST, _SECONDS = 5, 200, 0.5
@@ -97,7 +97,7 @@ class JudgedRepair:
     agreement: Agreement
     flips: Sequence[FlipCounts]
     new_search: dict[str, dict[str, Share]]
-    criteria: Sequence[Threshold]
+    criteria: Sequence[ThresholdCheck]
 
     @property
     def agreement_fell(self) -> bool:

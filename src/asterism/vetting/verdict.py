@@ -38,7 +38,7 @@ class Thresholds(ParameterSection):
 
 
 @dataclass(frozen=True)
-class Threshold:
+class ThresholdCheck:
     """One threshold and the measured value.
 
     Attributes:
@@ -70,7 +70,7 @@ class Verdict:
 
     word: Word
     reasons: tuple[str, ...]
-    criteria: tuple[Threshold, ...]
+    criteria: tuple[ThresholdCheck, ...]
 
 
 #: The criterion that a symptom's sentence tells of.
@@ -87,7 +87,7 @@ def check_thresholds(
     thresholds: Thresholds,
     confidence: float,
     unanswered: Share | None = None,
-) -> tuple[Threshold, ...]:
+) -> tuple[ThresholdCheck, ...]:
     """All thresholds with the measured values.
 
     Args:
@@ -119,8 +119,8 @@ def check_thresholds(
 
 
 def decide_verdict(
-    criteria: tuple[Threshold, ...],
-    repaired: tuple[Threshold, ...] | None,
+    criteria: tuple[ThresholdCheck, ...],
+    repaired: tuple[ThresholdCheck, ...] | None,
     symptoms: Sequence[str] = (),
 ) -> Verdict:
     """The verdict that follows from criteria.
@@ -145,16 +145,16 @@ def decide_verdict(
     return Verdict("do not ship" if failed else "not enough inputs to say", reasons, criteria)
 
 
-def _of_the_repair(criterion: Threshold) -> str:
+def _of_the_repair(criterion: ThresholdCheck) -> str:
     return f"repaired: {_sentence(criterion)}"
 
 
-def _at_least(name: str, share: Share, threshold: float) -> Threshold:
+def _at_least(name: str, share: Share, threshold: float) -> ThresholdCheck:
     met = True if share.low >= threshold else False if share.high < threshold else None
-    return Threshold(name, share, threshold, True, met)
+    return ThresholdCheck(name, share, threshold, True, met)
 
 
-def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> list[Threshold]:
+def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> list[ThresholdCheck]:
     """The class that agrees least, of those of whose inputs enough are given.
 
     These are at least so many that the threshold is met where all of them agree.
@@ -174,12 +174,12 @@ def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> l
     return [_at_least(f"agreement in class {label}", worst.rest, threshold)]
 
 
-def _at_most(name: str, share: Share, threshold: float) -> Threshold:
+def _at_most(name: str, share: Share, threshold: float) -> ThresholdCheck:
     met = True if share.high <= threshold else False if share.low > threshold else None
-    return Threshold(name, share, threshold, False, met)
+    return ThresholdCheck(name, share, threshold, False, met)
 
 
-def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> Threshold:
+def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> ThresholdCheck:
     """The accuracy that was lost: the share that got wrong less the share that got right.
 
     Both shares have intervals that together hold with the confidence asked for (Bonferroni).
@@ -193,7 +193,7 @@ def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> Thresh
     return _at_most("accuracy lost", share, allowed)
 
 
-def _sentence(criterion: Threshold) -> str:
+def _sentence(criterion: ThresholdCheck) -> str:
     share = criterion.measured
     told = f"{criterion.name}: {share.share:.2%} ({share.low:.2%} to {share.high:.2%})"
     asked = f"{'at least' if criterion.at_least else 'at most'} {criterion.threshold:.2%}"

@@ -97,7 +97,7 @@ def _quantised(copy: TorchCopy, chosen: Callable[[Any], Any]) -> TorchCopy:
 
 
 @COMPRESSORS.register("torch_dynamic_int8")
-class DynamicInt8(TorchCompressor):
+class DynamicInt8Quantisation(TorchCompressor):
     """TorchAO: dense layers with 8-bit weights; activations are quantised as they come."""
 
     @staticmethod
@@ -107,7 +107,7 @@ class DynamicInt8(TorchCompressor):
 
 
 @COMPRESSORS.register("torch_weight_only")
-class WeightOnly(TorchCompressor):
+class WeightOnlyQuantisation(TorchCompressor):
     """TorchAO: dense layers with weights of few bits, which are kept in bytes in the file."""
 
     class Options(ParameterSection):
@@ -125,7 +125,7 @@ class WeightOnly(TorchCompressor):
 
 
 @COMPRESSORS.register("torch_static_pt2e")
-class StaticPt2e(TorchCompressor):
+class StaticPt2eQuantisation(TorchCompressor):
     """TorchAO's PT2E: 8-bit weights and activations, whose ranges are measured on images."""
 
     class Options(ParameterSection):

@@ -232,7 +232,7 @@ def _tagged(section: type[ParameterSection], tag: int | str) -> bool:
 
 
 @dataclass(frozen=True)
-class Source:
+class PaperSource:
     """The place in a paper that a parameter or its default comes from; a note of its annotation.
 
     Attributes:

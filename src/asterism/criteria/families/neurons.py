@@ -98,7 +98,7 @@ def top_k(values: Floats, k: int) -> NDArray[np.int64]:
     return order[:, :k]
 
 
-class RangeItems(NeuronItems):
+class RangeCriterion(NeuronItems):
     """Learns the smallest and largest activation of each neuron."""
 
     def __init__(self, options: Any) -> None:
@@ -115,7 +115,7 @@ class RangeItems(NeuronItems):
 
 
 @ACTIVATION_CRITERIA.register("k_multisection")
-class KMultisection(RangeItems):
+class KMultisectionCoverage(RangeCriterion):
     """KMNC: share of the k equal sections of the neurons' ranges that inputs reach.
 
     Neurons that are constant on the training inputs have no range and are left out.
@@ -142,7 +142,7 @@ class KMultisection(RangeItems):
 
 
 @ACTIVATION_CRITERIA.register("neuron_boundary")
-class NeuronBoundary(RangeItems):
+class NeuronBoundaryCoverage(RangeCriterion):
     """NBC: share of the corners, one below and one above each neuron's range, that inputs reach."""
 
     def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:
@@ -152,7 +152,7 @@ class NeuronBoundary(RangeItems):
 
 
 @ACTIVATION_CRITERIA.register("strong_neuron_activation")
-class StrongNeuronActivation(RangeItems):
+class StrongNeuronActivationCoverage(RangeCriterion):
     """SNAC: share of the neurons that some input drives above their range."""
 
     def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:

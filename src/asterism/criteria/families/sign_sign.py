@@ -17,7 +17,7 @@ Bytes = NDArray[np.uint8]
 
 
 @ACTIVATION_CRITERIA.register("sign_sign")
-class SignSign(ChosenCriterion):
+class SignSignCoverage(ChosenCriterion):
     """SSC: share of the pairs (neuron, neuron of the next layer) that two inputs show to matter.
 
     Two inputs show it for ``(i, j)`` when ``i`` is the only neuron of its layer whose sign differs

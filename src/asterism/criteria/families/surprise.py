@@ -90,7 +90,7 @@ class SurpriseCoverage(ChosenCriterion):
 
 
 @ACTIVATION_CRITERIA.register("likelihood_surprise")
-class LikelihoodSurprise(SurpriseCoverage):
+class LikelihoodSurpriseCoverage(SurpriseCoverage):
     """LSC: surprise is minus the log density under the training inputs of the same decision.
 
     A Gaussian kernel density estimate with Scott's bandwidth; for a regressor one for all inputs.
@@ -136,7 +136,7 @@ class LikelihoodSurprise(SurpriseCoverage):
 
 
 @ACTIVATION_CRITERIA.register("distance_surprise")
-class DistanceSurprise(SurpriseCoverage):
+class DistanceSurpriseCoverage(SurpriseCoverage):
     """DSC: surprise is the distance to the own class over that class's distance to the others.
 
     ``DSA = |x - a| / |a - b|`` with ``a`` the nearest training input of the same decision and

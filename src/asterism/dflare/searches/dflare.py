@@ -135,7 +135,7 @@ class SpeculativeBatch(Proposal):
 
 
 @SEARCHES.register("dflare")
-class Dflare(LockstepSearch[SpeculativeBatch]):
+class DflareSearch(LockstepSearch[SpeculativeBatch]):
     """Keeps the best mutant of each seed, and mutates it by the operator that Algorithm 2 chooses.
 
     One trajectory's queries come one after the other, and few trajectories would leave the models

@@ -24,7 +24,7 @@ from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.params import JudgeParams
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.model_text import onnx_reference, onnx_text
-from asterism.differential.report.numbers import Array
+from asterism.differential.report.numbers import ArrayExpression
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
@@ -85,7 +85,7 @@ class ModelPart:
         folder: Path,
         title: str,
         params: JudgeParams,
-        simple: Sequence[Array] | None = None,
+        simple: Sequence[ArrayExpression] | None = None,
     ) -> Path:
         """Write its script and the model's file, with the arrays where they are not simple.
 
@@ -127,7 +127,7 @@ class _Candidate:
     inputs: Arrays
 
 
-class Blame:
+class FaultLocaliser:
     """Looks for the smallest part of a model that shows a fault or a change.
 
     Args:

@@ -10,7 +10,7 @@ from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import progress
 from asterism.differential.adapters.backend_names import library_of, product_of, suffix_of
 from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.comparing.blaming import Blame
+from asterism.differential.comparing.blaming import FaultLocaliser
 from asterism.differential.comparing.cases import ComparisonCase
 from asterism.differential.comparing.comparison import (
     BackendComparison,
@@ -78,7 +78,7 @@ def run_comparison(
             about = f"the nodes of {subject.name} to blame, {row.worst.culprit}"
             with note_failure(about, found.rejected):
                 inputs = request.inputs_of(subject, params.seed)
-                blame = Blame(
+                blame = FaultLocaliser(
                     pool, params.judge, row.worst, subject, inputs[row.worst.distribution]
                 )
                 row.part = blame.smallest(request.steps)

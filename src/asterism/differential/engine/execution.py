@@ -31,7 +31,7 @@ from asterism.differential.engine.invalid_configurations import (
     draw_invalid_configuration,
     is_invalid_configuration_due,
 )
-from asterism.differential.engine.record import FOLDERS, Record
+from asterism.differential.engine.record import FOLDERS, ExecutionRecord
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.params import ExecuteParams
@@ -97,7 +97,7 @@ def execute(
     units: WorkUnits = ALONE,
     special_share: float = 0.0,
     outside_share: float = 0.0,
-) -> Record:
+) -> ExecutionRecord:
     """Run every model in every backend.
 
     Args:
@@ -117,7 +117,7 @@ def execute(
             name: partial(_execute, part, worker_pool, plans[name], seed, partial(line.told, name))
             for name, part in parts.items()
         }
-        return Record.merged(units.gather(jobs, Record.load))
+        return ExecutionRecord.merged(units.gather(jobs, ExecutionRecord.load))
 
 
 def _execute(
@@ -127,11 +127,11 @@ def _execute(
     seed: int,
     tell: Callable[[int], None],
     checkpoint: Checkpoint | None,
-) -> Record:
+) -> ExecutionRecord:
     """Run a part of the models; a killed run is taken up where it was last saved."""
     worker_pool.start()
-    saved = checkpoint.restore(Record.copied) if checkpoint is not None else None
-    record = saved if saved is not None else Record()
+    saved = checkpoint.restore(ExecutionRecord.copied) if checkpoint is not None else None
+    record = saved if saved is not None else ExecutionRecord()
     tell(len(record))
     before = {i for i in graphs if i in record}
     backends = worker_pool.backends

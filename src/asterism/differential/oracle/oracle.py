@@ -21,7 +21,7 @@ from asterism.differential.adapters.backend_names import (
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.differential.engine.invalid_configurations import draw_invalid_configuration
-from asterism.differential.engine.record import Record
+from asterism.differential.engine.record import ExecutionRecord
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     EXCLUDED,
@@ -226,7 +226,9 @@ def _joined(before: Finding, now: Finding) -> Finding:
 REMEMBERED = 32
 
 
-def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed: int) -> Judgement:
+def judge_all(
+    graphs: Sequence[Graph], record: ExecutionRecord, params: JudgeParams, seed: int
+) -> Judgement:
     """Judge every model of a record, one at a time. Findings say what their worker ran before.
 
     Args:

@@ -17,7 +17,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import KERAS, Finding, defect_signature
 from asterism.differential.params import TriageParams, TriageSettings
 from asterism.differential.report.writing import Reporter, read_known_issues, write_reports
-from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
+from asterism.differential.shrinking.reducer import NO_CEILING, TriageBudget, TriageDeadline
 from asterism.differential.shrinking.reproduction import Reproduction, ablate, find_first_diverging
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
@@ -64,7 +64,7 @@ class Triage:
         show: Reproduction,
         params: TriageParams,
         memory: ShrunkFindings | None = None,
-        ceiling: Ceiling = NO_CEILING,
+        ceiling: TriageDeadline = NO_CEILING,
     ) -> None:
         self._worker_pool = show.worker_pool
         self._show, self._params, self._ceiling = show, params, ceiling
@@ -275,7 +275,7 @@ def _write(
     stored = read_weights(to_triage.weights)
     if to_triage.findings:
         worker_pool.start()
-    ceiling = Ceiling(triage.minutes)
+    ceiling = TriageDeadline(triage.minutes)
     with Reporter(show, stored, folder, known) as reporter:
         kinds, steps = settings.execute.distributions, Triage(show, triage, memory, ceiling)
         shrunk, left = steps.run(

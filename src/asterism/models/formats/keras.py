@@ -71,7 +71,7 @@ def _export_of(path: Path) -> Path | None:
 
 
 @FORMATS.register("keras")
-class Keras(Format):
+class KerasFormat(Format):
     """Keras 3's zip archives, and the HDF5 files of Keras 3 and 2."""
 
     suffixes: ClassVar[tuple[str, ...]] = KERAS_SUFFIXES

@@ -84,7 +84,7 @@ def open_session(
 
 
 @FORMATS.register("onnx")
-class Onnx(Format):
+class OnnxFormat(Format):
     """ONNX: a protocol buffer, which has no signature of its own."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".onnx",)

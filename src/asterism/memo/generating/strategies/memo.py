@@ -23,7 +23,7 @@ PUBLISHED_LAYERS = 5
 Choice = tuple[int, str]
 
 
-class Memo(Strategy):
+class MemoStrategy(Strategy):
     """Metropolis–Hastings over ⟨model, operator⟩ (Li et al., Algorithm 2).
 
     The fitness of a pair is ``(score(model) + score(operator)) / (times selected + 1)``, where a
@@ -135,20 +135,20 @@ class Memo(Strategy):
             self._current = (slot, name)
 
 
-class UniformMemo(Memo):
+class UniformMemoStrategy(MemoStrategy):
     """MEMO_r: every pair of model and operator is equally likely; operators aim as MEMO's do."""
 
     uniform = True
 
 
-class OlderOperators(Memo):
+class OlderOperatorsStrategy(MemoStrategy):
     """MEMO_o: MEMO's selection over the operators of LEMON, DeepMutation and Audee."""
 
     families = ("older",)
     guided = False
 
 
-class Lemon(OlderOperators):
+class LemonStrategy(OlderOperatorsStrategy):
     """LEMON's twelve operators, every pair of model and operator being equally likely.
 
     LEMON prefers pairs whose mutants the libraries disagree on more. This needs the libraries to
@@ -159,7 +159,7 @@ class Lemon(OlderOperators):
     uniform = True
 
 
-STRATEGIES.register("memo")(Memo)
-STRATEGIES.register("memo_r")(UniformMemo)
-STRATEGIES.register("memo_o")(OlderOperators)
-STRATEGIES.register("lemon")(Lemon)
+STRATEGIES.register("memo")(MemoStrategy)
+STRATEGIES.register("memo_r")(UniformMemoStrategy)
+STRATEGIES.register("memo_o")(OlderOperatorsStrategy)
+STRATEGIES.register("lemon")(LemonStrategy)

@@ -438,7 +438,7 @@ def test_top_label_is_asked_for_probabilities_of_labels_only():
     plain = build_comparison(
         ComparisonParams(kind="tolerance", options={"absolute": 1.0, "relative": 0.0}), (3,)
     )
-    with pytest.raises(UserError, match="Tolerance compares others"):
+    with pytest.raises(UserError, match="ToleranceComparison compares others"):
         Consequence.of(plain, ConsequenceParams(original=0.9, compressed=0.6))
 
 

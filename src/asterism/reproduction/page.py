@@ -57,7 +57,8 @@ each list of claims:
   none of its searches failed, and the paper's share of failures gives that with p above 0.05;
 * **not comparable** means that there is no run yet, that its network misses the experiment's entry
   condition (an accuracy near the paper's), that nothing here measures the same thing, or that a
-  setting which the paper does not state, and which has no usual value, decides on the number.
+  setting decides on the number which the paper does not state, and which has no usual value, or
+  which has not been run as the paper has it.
 
 There is one claim for each statement of a paper and each network that it is judged on, and one for
 each control of this project's own, which is named so. A number of a table is compared with the

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
+from asterism.core.messages.errors import attempting
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 
@@ -32,7 +33,8 @@ class LiteRtQuantisation(Compressor):
         import tensorflow as tf
 
         settings = {"optimizations": [tf.lite.Optimize.DEFAULT], **cls.settings(options, training)}
-        model.export(target, format="litert", verbose=False, **settings)
+        with attempting("convert the model to LiteRT"):
+            model.export(target, format="litert", verbose=False, **settings)
 
     @staticmethod
     @abstractmethod

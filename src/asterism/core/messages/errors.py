@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from asterism.core.messages.escaping import printable
@@ -124,8 +124,7 @@ def naming(path: Path) -> Iterator[None]:
         raise UserError(f"{path}: {error}") from None
 
 
-@contextmanager
-def reading(what: str) -> Iterator[None]:
+def reading(what: str) -> AbstractContextManager[None]:
     """Turn whatever the block raises because of the file that it reads into one line for the user.
 
     Args:
@@ -134,12 +133,25 @@ def reading(what: str) -> Iterator[None]:
     Raises:
         UserError: ``cannot read <what>: <why>``; a :class:`UserError` passes unchanged.
     """
+    return attempting(f"read {what}")
+
+
+@contextmanager
+def attempting(act: str) -> Iterator[None]:
+    """Turn whatever a library raises in the block because of what a user gave into one line.
+
+    Args:
+        act: what the block does, ``"convert the model to LiteRT"``.
+
+    Raises:
+        UserError: ``cannot <act>: <why>``; a :class:`UserError` passes unchanged.
+    """
     try:
         yield
     except (UserError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # panics of libraries in Rust are no Exception
-        raise UserError(f"cannot read {what}: {_why(error)}") from None
+        raise UserError(f"cannot {act}: {_why(error)}") from None
 
 
 def _why(error: BaseException) -> str:

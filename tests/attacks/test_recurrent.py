@@ -46,13 +46,15 @@ def test_attacks_reach_through_time(trained):
     folder, data = trained
     wanted = params(names=["fgsm", "bim", "jsma"])
     found = attack_recurrent(folder, data, wanted, 0)
-    assert list(found) == ["fgsm", "bim", "noise"]
+    assert list(found) == ["fgsm", "bim", "noise", "noise_of_bim"]
     for attacked in found.values():
         assert attacked.images.shape == (20, 28, 28, 1)
         assert attacked.images.dtype == np.uint8
     assert found["bim"].success.mean() > found["noise"].success.mean()
     assert found["fgsm"].success.mean() > found["noise"].success.mean()
     np.testing.assert_allclose(found["noise"].l2, found["fgsm"].l2, rtol=0.02)
+    np.testing.assert_allclose(found["noise_of_bim"].l2, found["bim"].l2, rtol=0.02)
+    assert (found["noise_of_bim"].l2 < found["noise"].l2).all()
     for attacked in found.values():
         originals = as_pixels(data.test_images[attacked.sources])
         change = np.abs(as_pixels(attacked.images) - originals).reshape(20, -1)
@@ -75,13 +77,14 @@ def test_the_chosen_attacks_that_work_through_time_are_run(trained, names, throu
     folder, data = trained
     with capture_logs() as told:
         found = attack_recurrent(folder, data, params(names=names, rnn_inputs=4), 0)
-    assert list(found) == ([*through_time, "noise"] if through_time else [])
+    controls = ["noise", *(f"noise_of_{name}" for name in through_time[1:])]
+    assert list(found) == ([*through_time, *controls] if through_time else [])
     left_out = [name for name in names if name not in through_time]
     lines = [line for line in told if "they do not work through time" in line["event"]]
     assert [line["attacks"] for line in lines] == ([left_out] if left_out else [])
     assert all(line["log_level"] == ("info" if through_time else "warning") for line in lines)
-    if through_time:  # the control is as strong as the first of them
-        np.testing.assert_allclose(found["noise"].l2, found[through_time[0]].l2, rtol=0.02)
+    for name, control in zip(through_time, controls, strict=False):
+        np.testing.assert_allclose(found[control].l2, found[name].l2, rtol=0.02)
 
 
 def test_steps_may_be_other_than_the_rows_of_an_image(tmp_path, trained):
@@ -106,8 +109,8 @@ def test_the_stage_says_how_well_traces_give_attacks_away(tmp_path, monkeypatch)
         subprocess.run([sys.executable, ROOT / "stages", name], check=True)
     metrics = read_json(tmp_path / "metrics/attack_rnn.json")
     inputs = read_arrays(tmp_path / "artifacts/attack_rnn/inputs.npz")
-    assert set(metrics) == {"test", "fgsm", "bim", "noise"}
-    for name in ("fgsm", "bim", "noise"):
+    assert set(metrics) == {"test", "fgsm", "bim", "noise", "noise_of_bim"}
+    for name in ("fgsm", "bim", "noise", "noise_of_bim"):
         for items in ("state", "transition"):
             assert 0 <= metrics[name][f"{items}_similarity_auroc"] <= 1
         for fact, summary in (("success", "success"), ("l2", "l2_mean"), ("linf", "linf_mean")):

@@ -56,7 +56,7 @@ class AttackedImages(ImageSet):
 def attack_recurrent(
     folder: Path, data: Dataset, params: AttackParams, seed: int
 ) -> dict[str, AttackedImages]:
-    """The attacks that work through time on correctly classified inputs, and noise beside them.
+    """The attacks that work through time on correctly classified inputs, each beside noise.
 
     Args:
         folder: where ``train_rnn`` left the network.
@@ -65,9 +65,9 @@ def attack_recurrent(
         seed: root of the random streams.
 
     Returns:
-        Attacked images by attack, then noise as strong as the changes of the first attack; nothing
-        where no attack is left, for a network in a format that gives no gradients, or for inputs
-        that are no images.
+        Attacked images by attack, then noise as strong as the changes of the first attack, by
+        ``noise``, and of each other one, by ``noise_of_<attack>``; nothing where no attack is left,
+        for a network in a format that gives no gradients, or for inputs that are no images.
 
     Raises:
         UserError: an unknown attack; or the network takes sequences that such images do not make,
@@ -103,8 +103,10 @@ def attack_recurrent(
     for name, attack in progress(list(attacks.items()), label=label, unit="attack"):
         found[name] = np.clip(attack.perturb(estimator, victims), 0, 1)
     pictures = victims.images.reshape(-1, *images.shape[1:])
-    lengths = l2(next(iter(found.values())), victims.images)
-    found[CONTROL] = draw_noise_of_length(pictures, lengths, chosen, seed)
+    for place, name in enumerate(list(found)):
+        lengths = l2(found[name], victims.images)
+        control = f"{CONTROL}_of_{name}" if place else CONTROL
+        found[control] = draw_noise_of_length(pictures, lengths, chosen, seed)
     return {
         name: _judge(estimator, changed.reshape(pictures.shape), victims)
         for name, changed in found.items()

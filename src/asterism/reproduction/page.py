@@ -47,25 +47,29 @@ the 95% interval (Student's t over the runs). A dash means that the paper has no
 value is the paper's: nothing has been run. The last column names the experiment, its scale, its
 runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to 62.8;
 5 runs)* gives the mean, its 95% interval and the number of runs. If a claim is about the mean of
-several networks, each network counts as one run, with a mean of its own. A verdict follows from a
-rule, which is described under each list of claims:
+several networks, each network counts as one run, with a mean of its own; if it compares two
+numbers, each run of each network counts. A verdict follows from a rule, which is described under
+each list of claims:
 
 * **reproduced**, **partly** and **not reproduced** are verdicts of the rule;
 * **not decided** means that the runs are too few or scatter too much for a verdict, or that their
   interval still holds "no effect" where the statement is an effect. Neither is a claim decided if
   none of its searches failed, and the paper's share of failures gives that with p above 0.05;
 * **not comparable** means that there is no run yet, that its network misses the experiment's entry
-  condition (an accuracy near the paper's), or that nothing here measures the same thing.
+  condition (an accuracy near the paper's), that nothing here measures the same thing, or that a
+  setting decides on the number which the paper does not state, and which has no usual value, or
+  which has not been run as the paper has it.
 
-There is one claim for each statement of a paper. A number of a table is compared with the number of
-the same pair, and not with the range over all pairs. Where a claim is not reproduced, the page
-gives the cause: *ours* (a method of this project), *scale* (the size of the run), *the paper's*, or
-*unknown*. [How the rules came about](decisions/rules-of-claims.md) says which verdicts they moved.
-Known answers of a released tool are in a list of their own, and are not counted with the claims.
-What follows from other claims, such as a mean over the rows of a table, is no claim of its own, and
-a row of a table that nothing here can answer is one claim. The tables of DeepStellar and
-DeepImportance, and the study's driving data, were not at hand: of these two papers, claims are what
-their texts state.
+There is one claim for each statement of a paper and each network that it is judged on, and one for
+each control of this project's own, which is named so. A number of a table is compared with the
+number of the same pair, and not with the range over all pairs. Where a claim is not reproduced, the
+page gives the cause: *ours* (a method of this project), *scale* (the size of the run), *the
+paper's*, or *unknown*. [How the rules came about](decisions/rules-of-claims.md) says which verdicts
+they moved. Known answers of a released tool are in a list of their own, and are not counted with
+the claims. What follows from other claims, such as a mean over the rows of a table, is no claim of
+its own, and a row of a table that nothing here can answer is one claim. The tables of DeepStellar
+and DeepImportance, and the study's driving data, were not at hand: of these two papers, claims are
+what their texts state.
 
 A verdict from a `small` run is based on fewer seeds than the paper's, and often on fewer images.
 The differences are listed at the head of each experiment's file in `conf/experiment/`, which also
@@ -102,7 +106,8 @@ def comparison_page(
     }
     parts = [_HEAD.rstrip(), "## Verdicts", _counts(judged)]
     for paper, own in claims.items():
-        parts += [f"## {paper[:1].upper()}{paper[1:]}", _claims(judged[paper], runs)]
+        source = "the tool" if paper == RELEASED_TOOLS else "the paper"
+        parts += [f"## {paper[:1].upper()}{paper[1:]}", _claims(judged[paper], runs, source)]
         parts += ["Rules:", _rules(own)]
         for table, rows in tables:
             if table.paper == paper:
@@ -132,7 +137,7 @@ def _counts(judged: Mapping[str, _Judged]) -> str:
     return markdown_table(["paper", "claims", *Outcome], rows)
 
 
-def _claims(judged: _Judged, runs: Mapping[str, RecordedRun]) -> str:
+def _claims(judged: _Judged, runs: Mapping[str, RecordedRun], source: str) -> str:
     rules = _numbered([claim for claim, _ in judged])
     rows = []
     for claim, verdict in judged:
@@ -150,7 +155,7 @@ def _claims(judged: _Judged, runs: Mapping[str, RecordedRun]) -> str:
             ]
         )
     return markdown_table(
-        ["claim", "quantity", "the paper", "verdict", "reason", "cause", "scale", "rule"], rows
+        ["claim", "quantity", source, "verdict", "reason", "cause", "scale", "rule"], rows
     )
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.running.footprint import processor_seconds
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
@@ -102,7 +102,7 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
     backends = (
         tuple(params.execute.backends) if asked.backends == DEFAULT else BACKENDS[asked.backends]
     )
-    worker_pools = [WorkerPool(backends, Limits(60, 3000)) for _ in range(asked.shards)]
+    worker_pools = [WorkerPool(backends, WorkerLimits(60, 3000)) for _ in range(asked.shards)]
     left, lock = iter(order), threading.Lock()
     outcomes: Counter[str] = Counter()
     with ThreadPoolExecutor(asked.shards) as pool:

@@ -28,7 +28,7 @@ from seeding.layer_faults import LAYER_FAULTS
 from seeding.onnx_faults import ONNX_FAULTS, ONNX_MODELS
 
 from asterism.core.messages.console import progress
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.backend_names import FLOAT64, library_of, option_of
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.adapters.questions import QUESTIONS
@@ -138,7 +138,7 @@ def main() -> None:
     faults: list[tuple[str, str, bool, bool]] = []
     alarms, judged, missed, gone = [], 0, [], []
     with WorkerPool(
-        (*FLOAT64, *clean, *copies), Limits(120.0, 3000), environment=ENVIRONMENT
+        (*FLOAT64, *clean, *copies), WorkerLimits(120.0, 3000), environment=ENVIRONMENT
     ) as pool:
         tasks = [
             Task(

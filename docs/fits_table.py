@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asterism.asking.lanes import FORMATS_OF, IMPORTANCE, RECURRENT
-from asterism.core.parameters.validation import names_in
+from asterism.core.parameters.validation import registered_names
 from asterism.models.formats import FORMATS
 from asterism.models.signatures.reading import MODEL_SUFFIXES
 
@@ -54,12 +54,12 @@ def lanes() -> list[Lane]:
         Lane(
             "vetting",
             suffixes(MODEL_SUFFIXES),
-            listed(names_in(INPUT_KINDS)),
+            listed(registered_names(INPUT_KINDS)),
             "pickled models, GGUF",
             {
                 "layouts": "named inputs of any rank and type; channels first or last; a fixed "
                 "batch size too",
-                "outputs": f"compared by one of {listed(names_in(COMPARISONS))}",
+                "outputs": f"compared by one of {listed(registered_names(COMPARISONS))}",
                 "state": "carried between calls, by name or inside the file",
                 "tokens": "with masks, segments and lengths derived from them",
                 "note": "a LiteRT file is repaired as its ONNX version",
@@ -68,7 +68,8 @@ def lanes() -> list[Lane]:
         Lane(
             "compressed",
             suffixes(of_formats(FORMATS)),
-            f"images; {listed(n for n in names_in(DOMAINS) if n != 'images')} by parameters",
+            f"images; {listed(n for n in registered_names(DOMAINS) if n != 'images')} "
+            "by parameters",
             "images of varying sizes; a single score in place of one for each class",
             {
                 "layouts": "`(N, H, W, C)` and `(N, C, H, W)` with 1 or 3 channels",
@@ -109,7 +110,7 @@ def lanes() -> list[Lane]:
                 "(docs/versions.md)",
                 "layouts": "any that the layers take",
                 "outputs": "compared element by element",
-                "libraries and references": listed(names_in(LIBRARIES)),
+                "libraries and references": listed(registered_names(LIBRARIES)),
             },
         ),
     ]

@@ -27,9 +27,9 @@ from update_dag import lanes
 
 from asterism.cli.commands import app
 from asterism.config import Params
-from asterism.core.parameters.params import ParameterSection, Source
+from asterism.core.parameters.params import PaperSource, ParameterSection
 from asterism.core.parameters.registry import Registry
-from asterism.core.parameters.validation import names_in
+from asterism.core.parameters.validation import registered_names
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs/reference"
@@ -148,7 +148,7 @@ def range_text(annotation: Any, metadata: list[Any]) -> str:
         elif isinstance(note, AfterValidator) and isinstance(note.func, partial):
             function = note.func.func.__name__
             if function == "_require_name":
-                found.append(" ".join(f"`{name}`" for name in names_in(note.func.args[0])))
+                found.append(" ".join(f"`{name}`" for name in registered_names(note.func.args[0])))
     if get_origin(annotation) is Annotated:
         inner, *notes = get_args(annotation)
         found.append(range_text(inner, notes))
@@ -159,7 +159,7 @@ def range_text(annotation: Any, metadata: list[Any]) -> str:
 
 def source_text(metadata: list[Any]) -> str:
     """The place in a paper that a parameter comes from."""
-    return "; ".join(note.text for note in metadata if isinstance(note, Source))
+    return "; ".join(note.text for note in metadata if isinstance(note, PaperSource))
 
 
 def is_plain(part: Any) -> bool:
@@ -245,9 +245,8 @@ def plugins_page() -> str:
         registry = getattr(importlib.import_module(module), variable)
         settings = [f"`{one}`" if "." in one else one for one in setting.split(", ") if one]
         told = f"Set by {', '.join(settings)}.\n\n" if settings else ""
-        parts.append(
-            f"## {registry.kind.capitalize()}\n\n{told}{plugin_table(registry, names_in(place))}"
-        )
+        table = plugin_table(registry, registered_names(place))
+        parts.append(f"## {registry.kind.capitalize()}\n\n{told}{table}")
     return "\n".join(parts)
 
 

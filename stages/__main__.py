@@ -18,7 +18,7 @@ sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != here]
 others = [number for number, path in enumerate(sys.path) if (Path(path) / "asterism").is_dir()]
 sys.path.insert(min(others, default=len(sys.path)), str(here.parent / "src"))
 
-from asterism.core.running.supervision import supervised  # noqa: E402
+from asterism.core.running.supervision import run_supervised  # noqa: E402
 
 
 def run() -> int:
@@ -31,4 +31,4 @@ def run() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(supervised("-".join(sys.argv[1:]) or "stages", run))
+    sys.exit(run_supervised("-".join(sys.argv[1:]) or "stages", run))

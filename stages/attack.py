@@ -9,7 +9,7 @@ from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
 from asterism.models.images_and_scores import PreprocessingParams
-from asterism.models.keras_models.layers import require_images_of, up_to_logits
+from asterism.models.keras_models.layers import cut_softmax, require_images_of
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.training.fitting import make_deterministic
 
@@ -31,7 +31,7 @@ def run(params: Params) -> None:
     model = load_keras(Path("artifacts/train_classifier/model.keras"))
     data = load(params.data)
     require_images_of(model, data.test_images)
-    network = KerasNetwork(up_to_logits(model), params.preprocessing)
+    network = KerasNetwork(cut_softmax(model), params.preprocessing)
     split, augmentations = augment_tests(
         network, data.test_images, data.test_labels, params.attack, params.seed
     )

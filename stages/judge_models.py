@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.differential.engine.record import Record
+from asterism.differential.engine.record import ExecutionRecord
 from asterism.differential.oracle.oracle import judge_all, metrics_of
 from asterism.differential.oracle.unsupported import unsupported_table
 from asterism.differential.params import JudgeParams
@@ -21,7 +21,7 @@ class Params(ParameterSection):
 def run(params: Params) -> None:
     """Write the findings, the differences that are none, and what is unsupported by layer type."""
     graphs = list(read_models(Path("artifacts/generate_models")).values())
-    record = Record.load(Path("artifacts/execute_models"))
+    record = ExecutionRecord.load(Path("artifacts/execute_models"))
     judged = judge_all(graphs, record, params.judge, params.seed)
     folder = Path("artifacts/judge_models")
     write_json(folder / "findings.json", [finding.to_json() for finding in judged.findings])

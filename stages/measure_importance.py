@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
 from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.criteria.families import CriteriaParams
 from asterism.data import DataParams, load
-from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.fitting import fit_criteria
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure_augmented, save_combinations, save_fitted
@@ -37,14 +37,14 @@ def run(params: Params) -> None:
     path = Path("artifacts/train_classifier/model.keras")
     model = JudgedKeras(load_keras(path), params.preprocessing)
     data = load(params.data)
-    fitted = fit(
+    fitted = fit_criteria(
         model,
         data.train_images,
         data.train_labels,
         params.importance,
         params.criteria,
     )
-    split = Split.load(ADDITIONS / "split.npz", len(data.test_images))
+    split = TestSetSplit.load(ADDITIONS / "split.npz", len(data.test_images))
     added = {
         name: AugmentationSet.load(ADDITIONS / f"{name}.npz")
         for name in read_json(ADDITIONS / "names.json")

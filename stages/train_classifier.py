@@ -7,7 +7,7 @@ import numpy as np
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.work_units import run_of
+from asterism.core.resuming.work_units import stage_run
 from asterism.data import DataParams, load
 from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.keras_models.reading import save_keras
@@ -26,7 +26,7 @@ class Params(ParameterSection):
 
 def run(params: Params) -> None:
     """Train, measure on the test set, save."""
-    state = run_of("train_classifier", params.model_dump(mode="json"), [Path(params.data.path)])
+    state = stage_run("train_classifier", params.model_dump(mode="json"), [Path(params.data.path)])
     with state.in_use():
         train(params, Checkpoint(state.checkpoint("training")))
     state.remove()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asterism.core.files.artifacts import write_json, write_nothing
+from asterism.core.files.artifacts import write_empty_results, write_json
 from asterism.vetting.params import VetStageParams as Params
 
 METRICS = Path("metrics/vet_measure.json")
@@ -12,7 +12,7 @@ FOLDER = Path("artifacts/vet_measure")
 def run(params: Params) -> None:
     """Write agreement, flips and both models' answers; or nothing."""
     if params.vet.source == "none":
-        write_nothing(METRICS, FOLDER)
+        write_empty_results(METRICS, FOLDER)
         return
     from asterism.vetting.measurement import measure_opened
     from asterism.vetting.opening import open_for_stage

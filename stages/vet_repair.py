@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asterism.core.files.artifacts import write_json, write_nothing
+from asterism.core.files.artifacts import write_empty_results, write_json
 from asterism.vetting.params import VetStageParams as Params
 
 METRICS = Path("metrics/vet_repair.json")
@@ -13,7 +13,7 @@ TRIGGERS = Path("artifacts/vet_search/triggers.npz")
 def run(params: Params) -> None:
     """Write what is found; nothing where no pair is vetted."""
     if params.vet.source == "none":
-        write_nothing(METRICS, FOLDER)
+        write_empty_results(METRICS, FOLDER)
         return
     from asterism.vetting.opening import open_for_stage
     from asterism.vetting.repairing import repair_opened

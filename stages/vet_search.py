@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asterism.core.files.artifacts import write_json, write_nothing
+from asterism.core.files.artifacts import write_empty_results, write_json
 from asterism.core.resuming.work_units import work_units
 from asterism.vetting.params import VetStageParams as Params
 
@@ -13,7 +13,7 @@ FOLDER = Path("artifacts/vet_search")
 def run(params: Params) -> None:
     """Write what is found; nothing where no pair is vetted."""
     if params.vet.source == "none":
-        write_nothing(METRICS, FOLDER)
+        write_empty_results(METRICS, FOLDER)
         return
     from asterism.vetting.opening import open_for_stage
     from asterism.vetting.searching import search_opened

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from asterism.asking.question import SettledQuestion
+from asterism.asking.question import ResolvedQuestion
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.errors import UserError
@@ -86,7 +86,7 @@ def _vet(name: str, pair: RealPair, write: bool) -> bool:
     return True
 
 
-def _run(name: str, ready: SettledQuestion) -> bool:
+def _run(name: str, ready: ResolvedQuestion) -> bool:
     for line in ready.said:
         say(f"{name}: {line}")
     request = SweepRequest(overrides=ready.overrides, targets=["vet_page"], name=f"pair-{name}")

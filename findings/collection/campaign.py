@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
-from asterism.core.files.folders import own_folder
+from asterism.core.files.folders import make_private_folder
 from asterism.core.files.locks import hold_lock_now
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.work_units import ALONE
 from asterism.core.running.footprint import processor_seconds
 from asterism.core.settings import machine
 from asterism.differential.engine.execution import execute, open_worker_pool
-from asterism.differential.oracle.finding import signature
+from asterism.differential.oracle.finding import defect_signature
 from asterism.differential.oracle.oracle import judge_all, metrics_of
 from asterism.differential.params import TriageSettings
-from asterism.differential.report.writing import UNIQUE, issue_of, read_known_issues
+from asterism.differential.report.writing import UNIQUE, find_known_issue, read_known_issues
 from asterism.differential.shrinking.unique_finding import UniqueFinding
-from asterism.differential.triage.shrink_cache import remembered, triage_run
+from asterism.differential.triage.shrink_cache import open_shrunk_findings, triage_run
 from asterism.differential.triage.triage import OUTSIDE_FOLDER, FindingsToTriage, triage_and_write
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_models, write_weights
@@ -49,7 +49,7 @@ def folder_of_pieces(given: Path | None) -> Path:
     Raises:
         UserError: others can write to it.
     """
-    return own_folder(given or machine.programs_root() / "campaign")
+    return make_private_folder(given or machine.programs_root() / "campaign")
 
 
 def run_pieces(
@@ -158,13 +158,13 @@ def run_piece(
             judged = judge_all(graphs, record, settings.judge, settings.seed)
             worth = []  # shrinking what a library documents, whatever the layer, tells nothing
             for one in judged.findings:
-                issue = issue_of(limits, signature(one), one.distributions)
+                issue = find_known_issue(limits, defect_signature(one), one.distributions)
                 if issue is None or not issue.limit:
                     worth.append(one)
             all_given = FindingsToTriage(
                 worth, graphs, weights, judged.excluded, known, outside_known
             )
-            with remembered(triage_run(weights, settings), target.name) as memory:
+            with open_shrunk_findings(triage_run(weights, settings), target.name) as memory:
                 counts = triage_and_write(all_given, settings, folder / TRIAGED, memory, pool)
             left_out = pool.start()
         write_json(folder / EXCLUDED, [finding.to_json() for finding in judged.excluded])

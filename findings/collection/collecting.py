@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing
-from asterism.core.files.folders import require_own
-from asterism.core.files.limits import read_within
-from asterism.core.files.user_files import inside
+from asterism.core.files.folders import require_private
+from asterism.core.files.limits import read_within_limit
+from asterism.core.files.user_files import resolve_inside
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.confirming import run_script
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE, KnownIssue, issue_of
+from asterism.differential.report.writing import CONFIRMATIONS, UNIQUE, KnownIssue, find_known_issue
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import layer_name
@@ -71,10 +71,10 @@ def candidates_of(
     """
     found = []
     for value in read_json(triaged / UNIQUE):
-        folder = inside(triaged, str(value["folder"]), str(triaged / UNIQUE))
-        require_own(folder / REPRO)
+        folder = resolve_inside(triaged, str(value["folder"]), str(triaged / UNIQUE))
+        require_private(folder / REPRO)
         finding = Finding.from_json(value["finding"])
-        issue = issue_of(known, value["signature"], finding.distributions)
+        issue = find_known_issue(known, value["signature"], finding.distributions)
         if value["limit"] or (issue is not None and issue.limit):
             outcome.limits += 1
             continue
@@ -207,9 +207,9 @@ def _copy(candidate: Candidate, collection: Path) -> None:
     with replacing(collection / candidate.entry.name) as folder:
         folder.mkdir(parents=True)
         for name in _KEPT:
-            source = inside(candidate.folder, name, str(candidate.folder))
+            source = resolve_inside(candidate.folder, name, str(candidate.folder))
             if source.is_file() and source.stat().st_size <= _LARGEST:
-                (folder / name).write_bytes(read_within(source, "limits.text_mb"))
+                (folder / name).write_bytes(read_within_limit(source, "limits.text_mb"))
         candidate.entry.write(folder)
 
 

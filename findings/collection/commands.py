@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import Overrides, require_root
-from asterism.config import changed_params
+from asterism.cli.program import Overrides, require_project_root
+from asterism.config import compose_changed_params
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.core.resuming import saved_folders
@@ -136,8 +136,8 @@ def collect(
     A finding with the same cause as another is noted in that folder. What a person writes into a
     folder's finding.yaml appears in its report and on the pages.
     """
-    require_root("conf")
-    settings = changed_params(TriageSettings, override or [])
+    require_project_root("conf")
+    settings = compose_changed_params(TriageSettings, override or [])
     outcome = gather(settings, folder, pieces, operators or [], calls or [], only or [])
     for name in outcome.new:
         say(name)
@@ -204,8 +204,10 @@ def campaign(
     Several processes of this command share the models among themselves.
     Afterwards, `python findings collect` collects the findings.
     """
-    require_root("conf")
-    settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
+    require_project_root("conf")
+    settings = compose_changed_params(
+        TriageSettings, [f"+experiment={experiment}", *(override or [])]
+    )
     import_keras("numpy")  # its lists of options are read, and nothing is built
     models = single_layer_models(settings.seed)
     target = folder_of_pieces(folder)
@@ -245,8 +247,10 @@ def call(
     that an interrupted command resumes. Afterwards, `python findings collect --calls pytorch`
     collects the findings.
     """
-    require_root("conf")
-    settings = changed_params(TriageSettings, [f"+experiment={experiment}", *(override or [])])
+    require_project_root("conf")
+    settings = compose_changed_params(
+        TriageSettings, [f"+experiment={experiment}", *(override or [])]
+    )
     names = variant or variants_of(framework)
     elsewhere = facts_of(collection).get("calls", {})
     with CallWorkers(framework, limits_of(settings.execute), settings.judge) as workers:

@@ -14,9 +14,9 @@ import yaml
 from pydantic import StringConstraints
 
 from asterism.core.files.artifacts import replacing
-from asterism.core.files.folders import files_in
+from asterism.core.files.folders import list_plain_files
 from asterism.core.files.records import ShortText, record_from
-from asterism.core.files.user_files import inside
+from asterism.core.files.user_files import resolve_inside
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.oracle.finding import (
@@ -236,8 +236,8 @@ def read_collected_finding(collection: Path, name: str) -> CollectedFinding:
     Raises:
         UserError: it is not.
     """
-    folder = inside(collection, name, str(collection))
-    files_in(folder)
+    folder = resolve_inside(collection, name, str(collection))
+    list_plain_files(folder)
     value = read_yaml(folder / FACTS)
     try:
         entry = record_from(CollectedFinding, _flat(value))

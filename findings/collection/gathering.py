@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.files.folders import own_temporary_folder
+from asterism.core.files.folders import private_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.commands import pairs_of
+from asterism.differential.comparing.commands import find_upgrade_pairs
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.params import TriageSettings
-from asterism.differential.report.writing import KnownIssue, issue_of, read_known_issues
+from asterism.differential.report.writing import KnownIssue, find_known_issue, read_known_issues
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
 from collection.calls.campaign import CALLS, count_calls
@@ -66,7 +66,7 @@ def gather(
     signatures = {s for k in known for s in (k.entry.signature, *k.entry.also)}
     noted = set(filter(names_place, signatures))
     folder = folder_of_pieces(pieces)
-    with own_temporary_folder() as scratch:
+    with private_temporary_folder() as scratch:
         candidates: list[Candidate | None] = []
         for given in comparisons:
             found, models = _of_operators(given, settings, scratch, noted)
@@ -119,7 +119,7 @@ def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
     """
     issues = {part: issue for part, issue in known.items() if not issue.limit}
     for entry in read_collection(collection):
-        issue = issue_of(issues, entry.signature, [entry.inputs])
+        issue = find_known_issue(issues, entry.signature, [entry.inputs])
         noted = link_upstream(entry, issue.link if issue is not None else "")
         if noted != entry:
             noted.write(collection / entry.name)
@@ -147,7 +147,7 @@ def _of_operators(
     comparison = Path(name)
     if not new or not comparison.is_dir():
         raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
-    pairs = list(pairs_of(old, new))
+    pairs = list(find_upgrade_pairs(old, new))
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     with WorkerPool([*backends, *OF_ONNX.all], limits_of(settings.execute)) as pool:
         pool.start()
@@ -166,7 +166,7 @@ def _wanted(
 
     def wanted(signature: str, others: Sequence[str]) -> bool:
         asked = not only or any(part in signature for part in only)
-        documented = issue_of(limits, signature, ())
+        documented = find_known_issue(limits, signature, ())
         return asked and documented is None and not {signature, *others} & set(noted)
 
     return wanted

@@ -17,7 +17,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backend_names import OF_ONNX, product_of
 from asterism.differential.adapters.environments import installed_versions
 from asterism.differential.comparing.blaming import ModelPart
-from asterism.differential.comparing.cases import UpgradePair, change_of
+from asterism.differential.comparing.cases import UpgradePair, judge_upgrade
 from asterism.differential.comparing.judging import run_subject
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import UNSUPPORTED
@@ -138,7 +138,7 @@ class OperatorScripts:
             given = drawn if arrays is None else [array.values for array in arrays]
             inputs = {entry.inputs: given}
             result = run_subject(self.pool, subject, inputs, pair)
-            change = change_of(subject, result, pair, entry.inputs, self.params)
+            change = judge_upgrade(subject, result, pair, entry.inputs, self.params)
             seen = change.kind, change.at_fault.symptom
             if seen == (occurrence.details, entry.symptom):
                 part = ModelPart(subject, given, change, result, 1, finished=True)

@@ -16,7 +16,7 @@ from asterism.core.messages.escaping import printable
 from asterism.differential.adapters.environments import version_sort_key
 from asterism.differential.oracle.finding import INVALID_INPUTS, RIGHT, UNSUPPORTED
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.report.texts import templates
+from asterism.differential.report.texts import template_environment
 from collection.checking import CANNOT_TELL, ELSEWHERE
 from collection.diagnosis import KINDS, NO_FAULT, TO_MEND, WRONG
 from collection.entry import CollectedFinding, LastRun
@@ -29,7 +29,7 @@ _MARKUP = re.compile(r"([\\\[\]*]|(?<!\w)_|_(?!\w))")
 _LIKE = {"tflite": "litert"}
 _PACKAGES = {"litert": "ai-edge-litert"}
 
-_TEMPLATES = templates(__package__)
+_TEMPLATES = template_environment(__package__)
 
 
 def write_pages(

@@ -14,7 +14,7 @@ from asterism.attacks.methods import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection, Seed, read_params, validate
-from asterism.core.parameters.registry import closest, unknown
+from asterism.core.parameters.registry import suggest_closest, unknown
 from asterism.core.parameters.validation import Label
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
 from asterism.criteria.families import CriteriaParams
@@ -121,7 +121,7 @@ class Params(ParameterSection):
         name, known = self.repair.search, sorted(self.trigger.searches)
         if name not in known:
             raise ValueError(
-                f"repair.search is {name!r}{closest(name, known)} "
+                f"repair.search is {name!r}{suggest_closest(name, known)} "
                 f"(trigger.searches has: {', '.join(known)})"
             )
         return self
@@ -134,7 +134,7 @@ class Params(ParameterSection):
                 case ("artifacts", "compress", name, *_) if name not in known:
                     raise ValueError(
                         f"pairs.{key}.compressed is {pair.compressed}, but compression makes no "
-                        f"{name!r}{closest(name, known)} (it makes: {', '.join(known)})"
+                        f"{name!r}{suggest_closest(name, known)} (it makes: {', '.join(known)})"
                     )
         return self
 
@@ -180,7 +180,7 @@ def compose(conf: Path, overrides: list[str]) -> str:
     return text
 
 
-def changed_params(schema: type[S], changes: Sequence[str], root: Path = Path()) -> S:
+def compose_changed_params(schema: type[S], changes: Sequence[str], root: Path = Path()) -> S:
     """The part of ``params.yaml`` that a schema declares, with what Hydra overrides change.
 
     Edits of the file stay, where the overrides do not change the same values.
@@ -214,7 +214,7 @@ def _with_changes(given: Any, before: Any, after: Any) -> Any:
     return kept | {key: _with_changes(given.get(key), before.get(key), after[key]) for key in after}
 
 
-def vet_params(conf: Path, overrides: Sequence[str]) -> VetParams:
+def compose_vet_params(conf: Path, overrides: Sequence[str]) -> VetParams:
     """The parameters of vetting that overrides lead to.
 
     Raises:

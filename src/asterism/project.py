@@ -11,12 +11,12 @@ from pathlib import Path
 
 from asterism import __version__
 from asterism.core.files.artifacts import read_json, replacing
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.files.interrupts import postpone_interrupts
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError, reading
 from asterism.dvc_hydra.local_settings import SHARED, set_remote
-from asterism.sweep.workspace import committer, git, git_setting
+from asterism.sweep.workspace import git_committer, git_setting, run_git
 
 #: What a project consists of; a checkout of Asterism's source has the same files.
 FILES = (
@@ -54,7 +54,7 @@ def is_project(folder: Path) -> bool:
     return (folder / "dvc.yaml").exists() and (folder / "conf/vet").is_dir()
 
 
-def place_of_project(folder: Path) -> Path:
+def find_project_folder(folder: Path) -> Path:
     """Where the project is that a command in a folder works in, or where it would be made.
 
     That is the folder, where it is a project or belongs to no git repository; else the repository,
@@ -65,7 +65,7 @@ def place_of_project(folder: Path) -> Path:
     return outer if is_project(outer) else outer / WITHIN
 
 
-def conf_of(place: Path) -> Path:
+def find_conf_tree(place: Path) -> Path:
     """The tree of configuration of a project, or of one that is still to be made."""
     return place / "conf" if is_project(place) else packaged_conf()
 
@@ -76,7 +76,7 @@ def packaged_conf() -> Path:
 
 
 def make_project(place: Path) -> list[str]:
-    """Make a project at :func:`place_of_project`; what was done, one line each."""
+    """Make a project at :func:`find_project_folder`; what was done, one line each."""
     if place.match(str(WITHIN)):
         ignored = place.parent / ".gitignore"
         ignored.parent.mkdir(exist_ok=True)
@@ -111,10 +111,10 @@ def new_project(folder: Path) -> list[str]:
     said = [f"made a project in {folder.resolve()}"]
     with scratch_beside(folder / "project") as made:
         _write_files(made)
-        git(made, "init", "--quiet", "--initial-branch", "main")
-        for key, value in committer(made).items():
+        run_git(made, "init", "--quiet", "--initial-branch", "main")
+        for key, value in git_committer(made).items():
             if git_setting(made, key) is None:
-                git(made, "config", key, value)
+                run_git(made, "config", key, value)
                 said.append(f"git has no {key} here; this repository uses {value}")
         _commit(made, f"A project of Asterism {__version__}")
         with postpone_interrupts():
@@ -134,10 +134,12 @@ def share_project(root: Path, url: str) -> list[str]:
     """
     set_remote(root, url)
     said = [f"results are shared at {url}: `asterism push` sends them, `asterism pull` gets them"]
-    if not git(root, "status", "--porcelain", "--", SHARED):
+    if not run_git(root, "status", "--porcelain", "--", SHARED):
         return said
     if (root / CODE).exists():
-        git(root, "commit", "--quiet", "--message", f"Results are shared at {url}", "--", SHARED)
+        run_git(
+            root, "commit", "--quiet", "--message", f"Results are shared at {url}", "--", SHARED
+        )
         return [*said, f"{SHARED} is committed"]
     return [*said, f"commit {SHARED}, so that others have it"]
 
@@ -156,7 +158,7 @@ def update_project(folder: Path) -> list[str]:
     """
     if not (folder / CODE).exists():
         raise UserError(f"{folder} has no {CODE}: it is no project made by `asterism new`")
-    if changed := git(folder, "status", "--porcelain", "--untracked-files=no"):
+    if changed := run_git(folder, "status", "--porcelain", "--untracked-files=no"):
         raise UserError(f"{folder} has changes that are not committed ({changed.split()[1]})")
     parameters = (folder / "params.yaml").read_bytes()
     _write_files(folder)
@@ -214,7 +216,7 @@ def _files() -> Path:
 def _code() -> dict[str, str]:
     """Which code is installed."""
     digests = (
-        f"{path.relative_to(_PACKAGE)} {digest_of(path)}"
+        f"{path.relative_to(_PACKAGE)} {hash_path(path)}"
         for path in sorted(_PACKAGE.rglob("*.py"))
         if _PACKAGE / "project_files" not in path.parents
     )
@@ -224,7 +226,7 @@ def _code() -> dict[str, str]:
 
 def _repository_of(folder: Path) -> Path | None:
     try:
-        return Path(git(_existing(folder), "rev-parse", "--show-toplevel"))
+        return Path(run_git(_existing(folder), "rev-parse", "--show-toplevel"))
     except UserError as error:  # of none, or of one without a working tree
         if "safe.directory" in str(error):
             raise UserError(
@@ -236,7 +238,7 @@ def _repository_of(folder: Path) -> Path | None:
 
 def _is_ignored(folder: Path) -> bool:
     try:
-        return bool(git(_existing(folder), "check-ignore", str(folder.resolve())))
+        return bool(run_git(_existing(folder), "check-ignore", str(folder.resolve())))
     except UserError:
         return False
 
@@ -248,5 +250,5 @@ def _existing(folder: Path) -> Path:
 
 
 def _commit(folder: Path, message: str) -> None:
-    git(folder, "add", "--", *FILES, CODE.as_posix(), str(LIBRARIES))
-    git(folder, "commit", "--quiet", "--message", message)
+    run_git(folder, "add", "--", *FILES, CODE.as_posix(), str(LIBRARIES))
+    run_git(folder, "commit", "--quiet", "--message", message)

@@ -3,7 +3,7 @@
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.dvc_hydra.composition import compose_group
 from places import ROOT
@@ -14,7 +14,7 @@ _GRAMMAR = OverridesParser.create()
 
 def asked(**request):
     """The overrides as Hydra reads them, by key, and what is said."""
-    settled = settle(VetRequest(**request), CONF)
+    settled = resolve_question(VetRequest(**request), CONF)
     read = {}
     for text in settled.overrides:
         override = _GRAMMAR.parse_override(text)
@@ -28,6 +28,6 @@ def asked(**request):
 
 def composed(**request):
     """What the parameters of vetting come to, composed without those of other lanes."""
-    settled = settle(VetRequest(**request), CONF)
+    settled = resolve_question(VetRequest(**request), CONF)
     own = [one for one in settled.overrides if one.lstrip("+~").startswith(("vet.", "vet="))]
     return compose_group(CONF, "vet", own)

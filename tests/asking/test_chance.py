@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from asterism.asking.outputs import by_chance, right_of
+from asterism.asking.outputs import compute_accuracy, is_chance_level
 
 
 def answers(right, of, classes=10, seed=0):
@@ -18,45 +18,45 @@ def answers(right, of, classes=10, seed=0):
     ("right", "of", "chance"), [(0, 50, True), (5, 50, True), (20, 50, False), (50, 50, False)]
 )
 def test_right_answers_are_counted_against_chance(right, of, chance):
-    assert by_chance(*answers(right, of)) == chance
+    assert is_chance_level(*answers(right, of)) == chance
 
 
 def test_the_commonest_label_alone_is_chance():
     labels = np.array([0] * 60 + [1] * 40)
-    assert by_chance(np.zeros(100, np.int64), labels)
-    assert not by_chance(labels, labels)
+    assert is_chance_level(np.zeros(100, np.int64), labels)
+    assert not is_chance_level(labels, labels)
 
 
 def test_all_right_is_no_chance_where_there_is_one_label():
     labels = np.full(30, 7)
-    assert not by_chance(labels, labels)
-    assert by_chance(np.full(30, 3), labels)
+    assert not is_chance_level(labels, labels)
+    assert is_chance_level(np.full(30, 3), labels)
 
 
 def test_no_answer_is_never_right():
     labels = np.arange(40) % 4
-    assert by_chance(np.full(40, -1), labels)
+    assert is_chance_level(np.full(40, -1), labels)
 
 
 def test_without_labels_nothing_is_known():
-    assert by_chance(np.arange(9), None)
-    assert right_of(np.eye(3, dtype=np.float32), None) == 0
+    assert is_chance_level(np.arange(9), None)
+    assert compute_accuracy(np.eye(3, dtype=np.float32), None) == 0
     none = np.zeros(0, np.int64)
-    assert by_chance(none, none) and right_of(np.zeros((0, 3), np.float32), none) == 0
+    assert is_chance_level(none, none) and compute_accuracy(np.zeros((0, 3), np.float32), none) == 0
 
 
 def test_the_best_of_many_tries_has_to_be_better():
     told, labels = answers(13, 50)
-    assert not by_chance(told, labels)
-    assert by_chance(told, labels, tries=20)
+    assert not is_chance_level(told, labels)
+    assert is_chance_level(told, labels, tries=20)
 
 
 def test_random_answers_are_seldom_better_than_chance():
     rng = np.random.default_rng(1)
-    found = [by_chance(*rng.integers(0, 4, (2, 60))) for _ in range(200)]
+    found = [is_chance_level(*rng.integers(0, 4, (2, 60))) for _ in range(200)]
     assert np.mean(found) > 0.9
 
 
 def test_the_share_of_right_rows():
     rows = np.eye(4, dtype=np.float32)
-    assert right_of(rows, np.array([0, 1, 0, 0])) == 0.5
+    assert compute_accuracy(rows, np.array([0, 1, 0, 0])) == 0.5

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 import yaml
 
-from asterism.asking.lanes import uses
+from asterism.asking.lanes import find_lane_support
 from asterism.asking.model_description import (
     ModelDescription,
     describe_inputs,
     describe_model,
-    input_facts,
-    look_at,
-    model_facts,
+    examine_model,
+    inputs_as_json,
+    model_as_json,
 )
 from asterism.config import compose
 from asterism.core.messages.errors import UserError
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.report.base.section import leaves
+from asterism.report.base.section import flatten_mapping
 from models.onnx_networks import quantised, streaming
 from places import ROOT
 
@@ -73,13 +73,13 @@ def signature(*inputs, format="keras", output=(None, 10), states=(), **facts):
     ],
 )
 def test_which_lanes_can_use_a_model(model, possible):
-    found = uses(FILE, model)
+    found = find_lane_support(FILE, model)
     assert [use.lane for use in found] == [VET, PAIR, COVERAGE, FUZZ, SEED]
     assert {use.lane for use in found if use.possible} == possible
 
 
 def told(model):
-    return {use.lane: use.how for use in uses(FILE, model)}
+    return {use.lane: use.how for use in find_lane_support(FILE, model)}
 
 
 def test_a_lane_that_can_use_a_model_is_told_by_its_overrides():
@@ -96,7 +96,11 @@ def test_a_lane_that_can_use_a_model_is_told_by_its_overrides():
 
 
 def test_sizes_are_not_given_under_a_name_that_no_override_holds():
-    (seed,) = (use for use in uses(Path("it's.keras"), signature((4, None))) if use.lane == SEED)
+    (seed,) = (
+        use
+        for use in find_lane_support(Path("it's.keras"), signature((4, None)))
+        if use.lane == SEED
+    )
     assert not seed.possible and "rename it" in seed.how
 
 
@@ -110,11 +114,15 @@ def test_sizes_are_not_given_under_a_name_that_no_override_holds():
 )
 @pytest.mark.parametrize("file", [FILE, Path("it's, {new}=$x/m.onnx")])
 def test_the_overrides_that_are_told_compose(model, lanes, file):
-    used = {use.lane: use.how for use in uses(file, model) if use.possible and use.lane != VET}
+    used = {
+        use.lane: use.how
+        for use in find_lane_support(file, model)
+        if use.possible and use.lane != VET
+    }
     assert used.keys() == lanes
     for how in used.values():
         composed = compose(ROOT / "conf", shlex.split(how.replace("SIZE", "4")))
-        assert str(file) in [value for _, value in leaves(yaml.safe_load(composed))]
+        assert str(file) in [value for _, value in flatten_mapping(yaml.safe_load(composed))]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +178,7 @@ def test_a_model_that_cannot_be_opened_or_has_other_files_says_so():
     shut = lines_of(signature(IMAGE), fault="it needs Gate")
     assert shut[-1] == "  no      it cannot be opened: it needs Gate"
     assert not any("yes" in line for line in shut)
-    facts = model_facts(ModelDescription(FILE, signature(IMAGE), fault="it needs Gate"))
+    facts = model_as_json(ModelDescription(FILE, signature(IMAGE), fault="it needs Gate"))
     assert facts["fault"] == "it needs Gate"
     assert {(use["possible"], use["how"]) for use in facts["uses"]} == {(False, "it needs Gate")}
     apart = ModelDescription(FILE, signature(IMAGE, format="onnx"), packed=True)
@@ -181,14 +189,14 @@ def test_a_model_that_cannot_be_opened_or_has_other_files_says_so():
 
 def test_a_streaming_file_is_described_with_its_state(tmp_path):
     model = streaming(tmp_path / "s.onnx")
-    assert describe_model(look_at(model))[:5] == [
+    assert describe_model(examine_model(model))[:5] == [
         f"{model}: ONNX, 4 operators, streaming: it carries state from call to call",
         "  takes   x float32 (?, 4)",
         "  takes   state_in float32 (?, 1)  state, in the next call state_out",
         "  gives   y float32 (?, 1)",
         "  kind    tensors: x takes real numbers of 1 axes (another: --kind)",
     ]
-    facts = model_facts(look_at(model))
+    facts = model_as_json(examine_model(model))
     assert (facts["file"], facts["format"], facts["operators"]) == (str(model), "onnx", 4)
     assert facts["takes"] == [
         {"name": "x", "dtype": "float32", "shape": [None, 4]},
@@ -203,11 +211,11 @@ def test_a_streaming_file_is_described_with_its_state(tmp_path):
 
 def test_a_quantised_file_is_described_with_what_can_be_done(tmp_path):
     model = quantised(tmp_path / "q.onnx", np.ones((4, 2), np.float32))
-    lines = describe_model(look_at(model))
+    lines = describe_model(examine_model(model))
     assert lines[0] == f"{model}: ONNX, 2 operators, 1 of them on integers"
     assert lines[-5:] == [
         f"  {'yes' if use.possible else 'no '}     {use.lane}: {use.how}"
-        for use in uses(model, read_signature(model))
+        for use in find_lane_support(model, read_signature(model))
     ]
     assert "  yes     vet a compressed version: " in lines[-5]
     assert "  no      importance-driven coverage: " in lines[-3]
@@ -221,7 +229,7 @@ def test_inputs_are_described_by_kind_and_classes(tmp_path):
     named = "4 files in 2 subfolders, taken for classes, kind sound"
     assert describe_inputs(folder) == f"{folder}: {named}"
     facts = {"path": str(folder), "files": 4, "kind": "sound", "classes": ["a", "b"]}
-    assert input_facts(folder) == facts
+    assert inputs_as_json(folder) == facts
     assert describe_inputs(folder / "a") == f"{folder / 'a'}: 2 files, kind sound"
     one = folder / "b/1.wav"
     assert describe_inputs(one) == f"{one}: 1 file, kind sound"
@@ -230,6 +238,6 @@ def test_inputs_are_described_by_kind_and_classes(tmp_path):
         assert describe_inputs(tmp_path / name) == (
             f"{tmp_path / name}: arrays of NumPy (.npz, .npy), whose kind the model tells"
         )
-        assert input_facts(tmp_path / name)["kind"] is None
+        assert inputs_as_json(tmp_path / name)["kind"] is None
     with pytest.raises(UserError, match="there is no file or folder"):
         describe_inputs(tmp_path / "none")

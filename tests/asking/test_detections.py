@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asking.made_answers import in_8_bits, logits, normal, regions, sigmoid, softmax, spoken
-from asterism.asking.detections import one_output, several_outputs
+from asterism.asking.detections import recognise_detections, recognise_split_detections
 from asterism.asking.output_comparison import choose_comparisons
 from asterism.asking.outputs import Output, OutputContext
 from asterism.core.messages.errors import UserError
@@ -71,7 +71,7 @@ def test_cells_with_scores_of_classes(classes, columns_first, scale):
     boxes, scores = cells(classes)
     table = np.concatenate([boxes * scale, scores], axis=2)
     values = table.transpose(0, 2, 1) if columns_first else table
-    choice = one_output(Output("output0", values, "concat"), SCENE)
+    choice = recognise_detections(Output("output0", values, "concat"), SCENE)
     assert choice.options == {
         **{"box": 0, "form": "centre", "score": 4, "classes": classes},
         **{"rows": "last" if columns_first else "first", "threshold": 0.5, "suppress": 0.5},
@@ -87,7 +87,7 @@ def test_a_column_may_say_that_there_is_something(classes, scale):
     which = np.where(scores > 0.5, 0.97, 0.1)
     which[10:12, 30:40] = 0.9  # of nothing
     table = np.concatenate([boxes * scale, there, which], axis=2).astype(np.float32)
-    choice = one_output(Output("output", table, "concat"), SCENE)
+    choice = recognise_detections(Output("output", table, "concat"), SCENE)
     assert (choice.options["objectness"], choice.options["score"]) == (4, 5)
     assert choice.options["classes"] == classes
     assert found_by(choice, table, table.shape[1:]) == 2 * INPUTS
@@ -98,7 +98,7 @@ def test_the_first_class_says_not_that_there_is_something():
     told = scores.argmax(axis=2)[scores.max(axis=2) > 0.5]
     assert (told == 0).any()
     table = np.concatenate([boxes, scores], axis=2)
-    assert "objectness" not in one_output(Output("y", table, "concat"), SCENE).options
+    assert "objectness" not in recognise_detections(Output("y", table, "concat"), SCENE).options
 
 
 LAYOUTS = {
@@ -122,7 +122,7 @@ def test_suppressed_detections(layout, classes, form, scale):
     starts = [sum(widths[:i]) for i in range(len(parts))]
     table = np.concatenate(parts, axis=2)
     for values in (table, table[:, np.newaxis]):
-        choice = one_output(Output("y", values, "concat"), SCENE)
+        choice = recognise_detections(Output("y", values, "concat"), SCENE)
         told = choice.options
         assert told["box"] == starts[widths.index(4)]
         assert told["form"] == "corners" if form == "corners" else told["form"] != "corners"
@@ -135,7 +135,7 @@ def test_suppressed_detections(layout, classes, form, scale):
 def test_one_class_alone_has_no_label():
     box, score, label = suppressed(classes=1)
     table = np.concatenate([box, score[..., None], label[..., None]], axis=2)
-    choice = one_output(Output("y", table, "concat"), SCENE)
+    choice = recognise_detections(Output("y", table, "concat"), SCENE)
     assert choice.options["score"] == 4 and "label" not in choice.options
 
 
@@ -168,7 +168,7 @@ def test_one_of_fifty_boxes_may_be_none(wrong, boxes):
     box, score, label = (part[:25] for part in suppressed())
     box[:wrong, 0] = box[:wrong, 0][:, [2, 3, 0, 1]]  # from right to left
     outputs = [Output("a", box, "gather"), Output("b", score, "gather")]
-    found = several_outputs([*outputs, Output("c", label, "gather")], SCENE)
+    found = recognise_split_detections([*outputs, Output("c", label, "gather")], SCENE)
     assert (found is not None and found[1].options["form"] == "corners") == boxes
 
 
@@ -197,7 +197,7 @@ def test_what_else_a_detector_gives_is_compared_by_itself():
 def test_low_scores_have_a_lower_threshold():
     boxes, scores = cells(2)
     table = np.concatenate([boxes, scores * 0.4], axis=2)
-    assert one_output(Output("y", table, "concat"), SCENE).options["threshold"] == 0.25
+    assert recognise_detections(Output("y", table, "concat"), SCENE).options["threshold"] == 0.25
 
 
 NONE = {
@@ -216,14 +216,14 @@ NONE = {
 
 @pytest.mark.parametrize("case", NONE)
 def test_what_is_no_detection(case):
-    assert one_output(NONE[case], SCENE) is None
-    assert several_outputs([NONE[case], Output("n", normal(20, 1))], SCENE) is None
+    assert recognise_detections(NONE[case], SCENE) is None
+    assert recognise_split_detections([NONE[case], Output("n", normal(20, 1))], SCENE) is None
 
 
 def test_only_pictures_have_detections():
     boxes, scores = cells()
     table = np.concatenate([boxes, scores], axis=2)
-    assert one_output(Output("y", table, "concat"), OutputContext("tensors")) is None
+    assert recognise_detections(Output("y", table, "concat"), OutputContext("tensors")) is None
 
 
 @pytest.mark.parametrize("last", [sigmoid, softmax, np.asarray])

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.asking.question import settle
-from asterism.asking.request import VetRequest, following_roles, told_inputs
+from asterism.asking.question import resolve_question
+from asterism.asking.request import VetRequest, infer_roles, parse_further_inputs
 from asterism.core.messages.errors import UserError
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.opening import open_vetted
@@ -44,7 +44,7 @@ def settled(tmp_path):
             original=tmp_path / "f.onnx", compressed=tmp_path / "g.onnx",
             inputs=tmp_path / "inputs.npz", comparison="top_label", **changes,
         )  # fmt: skip
-        return settle(request, ROOT / "conf").params
+        return resolve_question(request, ROOT / "conf").params
 
     return run
 
@@ -78,9 +78,9 @@ def test_what_no_file_tells_is_asked_and_the_answer_works(settled, tmp_path):
 
 
 def test_further_inputs_are_told_as_numbers_or_roles():
-    assert told_inputs(["sr=16000", "a=b=mask"]) == {"sr": 16000.0, "a=b": "mask"}
+    assert parse_further_inputs(["sr=16000", "a=b=mask"]) == {"sr": 16000.0, "a=b": "mask"}
     with pytest.raises(UserError, match=r"'sr=fast': give NAME=NUMBER, or NAME=mask,"):
-        told_inputs(["sr=fast"])
+        parse_further_inputs(["sr=fast"])
 
 
 def taking(*specs):
@@ -109,4 +109,4 @@ MASK, SEGMENT = (
 def test_only_an_input_of_a_form_of_its_own_takes_a_role(specs, roles):
     compressed = taking(*specs, ("t", *TOKENS[1:]))
     assert compressed.given[0].name == "t"
-    assert following_roles(taking(TOKENS, MASK, SEGMENT), compressed, {}) == roles
+    assert infer_roles(taking(TOKENS, MASK, SEGMENT), compressed, {}) == roles

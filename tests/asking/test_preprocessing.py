@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from asking.made_answers import sigmoid, softmax
 from asterism.asking.outputs import Output, OutputContext
-from asterism.asking.preprocessing import PreprocessingTrial, best, of_range, try_preprocessing
+from asterism.asking.preprocessing import (
+    PreprocessingTrial,
+    choose_preprocessing,
+    find_preprocessing_by_range,
+    try_preprocessing,
+)
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.models.images_and_scores import PreprocessingParams
@@ -56,7 +61,7 @@ def classifier(own, channels="rgb", last=softmax, name="probabilities"):
 def test_labels_tell_preprocessing_and_channels(own, channels):
     tried = try_preprocessing(KNOWN, True, classifier(own, channels))
     assert len(tried) == 2 * len(KNOWN) and tried[0].name == "unit"
-    chosen, why = best(tried)
+    chosen, why = choose_preprocessing(tried)
     assert (chosen.name, chosen.channels) == (own, channels)
     assert f"{chosen.accuracy:.1%}" in why and not chosen.chance
     assert all(one.name in why for one in tried)
@@ -77,7 +82,7 @@ def binary(own):
 
 @pytest.mark.parametrize("own", NOT_MADE_ALIKE)
 def test_labels_tell_it_of_one_score(own):
-    assert best(try_preprocessing(KNOWN, True, binary(own)))[0].name == own
+    assert choose_preprocessing(try_preprocessing(KNOWN, True, binary(own)))[0].name == own
 
 
 @settings(max_examples=15, deadline=None)
@@ -88,7 +93,7 @@ def test_labels_that_the_model_does_not_know_choose_nothing(seed):
     def ask(preprocessing, order):
         return classifier("unit")(preprocessing, order, labels)
 
-    chosen, _ = best(try_preprocessing(KNOWN, True, ask))
+    chosen, _ = choose_preprocessing(try_preprocessing(KNOWN, True, ask))
     assert (chosen.name, chosen.channels) == ("unit", "rgb")
 
 
@@ -97,7 +102,7 @@ def test_the_usual_one_stays_where_others_are_as_good():
         rows = np.eye(3, dtype=np.float32)[LABELS]
         return [Output("y", rows, "softmax")], OutputContext("images", labels=LABELS)
 
-    chosen, _ = best(try_preprocessing(KNOWN, True, ask))
+    chosen, _ = choose_preprocessing(try_preprocessing(KNOWN, True, ask))
     assert (chosen.name, chosen.channels) == ("unit", "rgb")
 
 
@@ -129,14 +134,14 @@ def unlabelled(own, **how):
 
 
 def test_without_labels_confidence_is_a_hint():
-    chosen, why = best(unlabelled("unit"))
+    chosen, why = choose_preprocessing(unlabelled("unit"))
     assert chosen.name == "unit" and "hint" in why and chosen.accuracy is None
     assert len(unlabelled("unit")) == len(KNOWN)
 
 
 def test_a_model_that_takes_grey_levels_is_asked_for_without_labels():
     with pytest.raises(UserError, match=r"one answer .*--preprocessing .*raw"):
-        best(unlabelled("raw"))
+        choose_preprocessing(unlabelled("raw"))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +150,7 @@ def test_a_model_that_takes_grey_levels_is_asked_for_without_labels():
 def test_without_labels_only_scores_of_classes_are_a_hint(last, name):
     tried = unlabelled("raw", last=last, name=name)
     assert len(tried) == 1, "no other is tried for nothing"
-    chosen, why = best(tried)
+    chosen, why = choose_preprocessing(tried)
     assert chosen.name == "unit" and "suggest no other" in why
 
 
@@ -155,7 +160,7 @@ def test_a_preprocessing_to_which_the_model_has_no_answer_is_none():
         return ([], scene) if preprocessing == KNOWN["unit"] else (outputs, scene)
 
     tried = try_preprocessing(KNOWN, True, ask)
-    assert best(tried)[0].name == "imagenet"
+    assert choose_preprocessing(tried)[0].name == "imagenet"
 
 
 def test_a_trial_is_recorded_as_the_page_has_it():
@@ -169,20 +174,23 @@ def test_the_range_of_a_quantised_input_tells_it(own):
     values = KNOWN[own].apply(PICTURES)
     ends = min(0.0, float(values.min())), max(0.0, float(values.max()))
     spec = TensorSpec("x", "float32", (1, 8, 8, 3), calibrated=ends)
-    assert of_range(spec, KNOWN, PICTURES) == own
+    assert find_preprocessing_by_range(spec, KNOWN, PICTURES) == own
 
 
 def test_a_range_of_nothing_known_tells_nothing():
-    assert of_range(TensorSpec("x", "float32", (1, 8, 8, 3)), KNOWN, PICTURES) is None
+    assert (
+        find_preprocessing_by_range(TensorSpec("x", "float32", (1, 8, 8, 3)), KNOWN, PICTURES)
+        is None
+    )
     other = TensorSpec("x", "float32", (1, 8, 8, 3), calibrated=(-40.0, 30.0))
-    assert of_range(other, KNOWN, PICTURES) is None
+    assert find_preprocessing_by_range(other, KNOWN, PICTURES) is None
 
 
 def test_between_equally_right_ones_the_range_of_the_quantised_input_decides():
     tried = [
         PreprocessingTrial(name, "rgb", 1.0, 0.9, False) for name in ("unit", "imagenet", "raw")
     ]
-    assert best(tried)[0].name == "unit"
-    assert best(tried, "imagenet")[0].name == "imagenet"
+    assert choose_preprocessing(tried)[0].name == "unit"
+    assert choose_preprocessing(tried, "imagenet")[0].name == "imagenet"
     worse = [*tried[:1], PreprocessingTrial("imagenet", "rgb", 0.5, 0.9, False)]
-    assert best(worse, "imagenet")[0].name == "unit"
+    assert choose_preprocessing(worse, "imagenet")[0].name == "unit"

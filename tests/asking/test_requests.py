@@ -9,7 +9,7 @@ from PIL import Image
 
 from asking.asked import CONF, asked, composed
 from asking.made_models import by_table
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from models.onnx_networks import constant, linear, save, streaming, value
@@ -78,7 +78,9 @@ def test_composed_parameters_hold_names_as_they_are(pair, tmp_path):
 
 
 def test_further_overrides_come_last(pair):
-    overrides = settle(VetRequest(**pair, overrides=["seed=3", "vet.limit=9"]), CONF).overrides
+    overrides = resolve_question(
+        VetRequest(**pair, overrides=["seed=3", "vet.limit=9"]), CONF
+    ).overrides
     assert overrides[0] == "vet=tensors" and overrides[-2:] == ["seed=3", "vet.limit=9"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from asking.asked import CONF, asked, composed
 from asking.made_answers import logits, normal, spoken
 from asking.made_models import echo, of_brightness, pair_of, pictures, rows_of
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS
@@ -362,7 +362,7 @@ def test_outputs_in_another_order_are_matched_by_names_or_else_by_sizes_and_valu
     answers = rows_of(SCORES, logits(LABELS[::-1]), SCORES[:, :3])
     pair = pair_of(tmp_path, answers, **HEADS)
     turned(pair["compressed"], names)
-    found = settle(VetRequest(**pair, comparison="together"), CONF)
+    found = resolve_question(VetRequest(**pair, comparison="together"), CONF)
     matching = {pair.original: pair.compressed for pair in found.params.matching}
     assert matching == names
     with open_vetted(found.params, 0) as vetted:
@@ -373,6 +373,8 @@ def test_outputs_in_another_order_are_matched_by_names_or_else_by_sizes_and_valu
 def test_outputs_of_other_names_in_the_same_order_stay_in_it(tmp_path):
     pair = pair_of(tmp_path, rows_of(SCORES, SCORES), **{k: HEADS[k] for k in ("colour", "form")})
     echo(pair["compressed"], a=("Softmax", [4]), b=("Softmax", [4]))
-    assert settle(VetRequest(**pair), CONF).params.matching == []
+    assert resolve_question(VetRequest(**pair), CONF).params.matching == []
     some = VetRequest(**pair, overrides=["vet.feeding.outputs=[form]"])
-    assert settle(some, CONF).params.counterpart("form") in "ab", "the answers of both are equal"
+    assert resolve_question(some, CONF).params.counterpart("form") in "ab", (
+        "the answers of both are equal"
+    )

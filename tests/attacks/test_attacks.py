@@ -9,10 +9,10 @@ from foolbox.criteria import Misclassification
 from foolbox.models.pytorch import PyTorchModel
 from structlog.testing import capture_logs
 
-from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
 from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.estimator import PixelEstimator
-from asterism.attacks.keras_network import KerasNetwork, on_pixels
+from asterism.attacks.keras_network import KerasNetwork, build_pixel_function
 from asterism.attacks.methods import (
     ATTACKS,
     AttackParams,
@@ -20,9 +20,9 @@ from asterism.attacks.methods import (
     as_levels,
     as_pixels,
     build_attacks,
+    draw_noise_of_length,
     l2,
     linf,
-    noise_of_length,
 )
 from asterism.attacks.torch_network import TorchNetwork
 from asterism.core.files.artifacts import write_arrays
@@ -30,10 +30,10 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data import DataParams, load
-from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.fitting import fit_criteria
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.models.images_and_scores import FROM_PROBABILITIES, PreprocessingParams
-from asterism.models.keras_models.layers import require_images_of, up_to_logits
+from asterism.models.keras_models.layers import cut_softmax, require_images_of
 from places import ROOT
 from set_options import section
 
@@ -44,7 +44,7 @@ ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
 
 
 def on_keras(model, preprocessing):
-    return PixelEstimator(KerasNetwork(up_to_logits(model), preprocessing))
+    return PixelEstimator(KerasNetwork(cut_softmax(model), preprocessing))
 
 
 def on_torch(function, preprocessing, width=10):
@@ -59,16 +59,16 @@ def test_a_model_of_other_data_is_rejected_in_one_line():
         with pytest.raises(UserError, match=r"\(32, 32, 3\)"):
             require_images_of(model, images)
         with pytest.raises(UserError, match="other data"):
-            fit(JudgedKeras(model, UNIT), images, np.zeros(4, int), None, None)
+            fit_criteria(JudgedKeras(model, UNIT), images, np.zeros(4, int), None, None)
     require_images_of(model, np.zeros((2, 5, 7, 1)))
 
 
 def test_a_split_of_another_test_set_is_rejected_in_one_line(tmp_path):
-    split = Split.draw(10, 0.5, 0)
+    split = TestSetSplit.draw(10, 0.5, 0)
     write_arrays(tmp_path / "split.npz", base=split.base, pool=split.pool)
-    assert (Split.load(tmp_path / "split.npz", 10).base == split.base).all()
+    assert (TestSetSplit.load(tmp_path / "split.npz", 10).base == split.base).all()
     with pytest.raises(UserError, match=r"10 .*12"):
-        Split.load(tmp_path / "split.npz", 12)
+        TestSetSplit.load(tmp_path / "split.npz", 12)
 
 
 OPTIONS = section("attack")["options"] | {
@@ -300,24 +300,24 @@ def test_an_attack_that_fails_gives_the_input_back(estimator, victims):
 def test_random_changes_have_the_length_that_is_asked_for():
     images = np.random.default_rng(0).choice([0.0, 1.0], (5, 6, 6, 1)).astype(np.float32)
     lengths = np.array([0.01, 0.5, 1.0, 2.0, 1e6])
-    found = noise_of_length(images, lengths, np.arange(5), 0)
+    found = draw_noise_of_length(images, lengths, np.arange(5), 0)
     assert found.min() >= 0
     assert found.max() <= 1
     np.testing.assert_allclose(l2(found, images)[:4], lengths[:4], rtol=1e-3)
     assert l2(found, images)[4] < 6  # every pixel can move by 1 at most
-    alone = noise_of_length(images[3:4], lengths[3:4], np.array([3]), 0)
+    alone = draw_noise_of_length(images[3:4], lengths[3:4], np.array([3]), 0)
     np.testing.assert_array_equal(alone[0], found[3])
 
 
 def augmented(estimator, digits, **changes):
     """The augmentations of the digits' test set, of which one half is attacked."""
-    split = Split.draw(200, 0.5, 0)
+    split = TestSetSplit.draw(200, 0.5, 0)
     images, labels = digits.test_images, digits.test_labels
     return make_augmentations(estimator, images, labels, split, params(**changes), 0)
 
 
 def test_augmentations_are_judged_and_kept(estimator, classifier, digits, tmp_path):
-    split, found = Split.draw(200, 0.5, 0), augmented(estimator, digits)
+    split, found = TestSetSplit.draw(200, 0.5, 0), augmented(estimator, digits)
     assert list(found) == [*ATTACKS.names(), "semantic"]
     assert len(found["carlini_wagner"].images) == 4
     victims = found["fgsm"].sources
@@ -376,7 +376,7 @@ def test_a_start_from_probabilities_is_told(digits, reached):
     scores = L.Conv2D(10, size, activation="softmax")
     model = keras.Sequential([keras.Input((28, 28, 1)), L.AveragePooling2D(2), scores, behind])
     labels = model.predict(UNIT.apply(digits.test_images), verbose=0).argmax(1)
-    wanted, split = params(names=["fgsm"], semantic="none"), Split.draw(200, 0.5, 0)
+    wanted, split = params(names=["fgsm"], semantic="none"), TestSetSplit.draw(200, 0.5, 0)
     with capture_logs() as told:
         make_augmentations(on_keras(model, UNIT), digits.test_images, labels, split, wanted, 0)
     assert [line["event"] for line in told].count(FROM_PROBABILITIES) == (0 if reached else 1)
@@ -403,5 +403,5 @@ def test_a_function_of_the_input_becomes_one_of_pixels(name):
     values = read_yaml(ROOT / f"conf/preprocessing/{name}.yaml")
     preprocessing = validate(PreprocessingParams, values)
     images = np.random.default_rng(0).integers(0, 256, (2, 3, 3, 3), np.uint8)
-    found = on_pixels(lambda inputs: inputs, preprocessing)(images / np.float32(255))
+    found = build_pixel_function(lambda inputs: inputs, preprocessing)(images / np.float32(255))
     np.testing.assert_allclose(found, preprocessing.apply(images), rtol=1e-4, atol=1e-4)

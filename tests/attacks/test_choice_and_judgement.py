@@ -6,12 +6,12 @@ import pytest
 from test_attacks import UNIT, attack, params
 
 from asterism.attacks import augmenting, estimator
-from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.attacks.augmenting import farthest_first, natural_augmentations, read_natural
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
+from asterism.attacks.augmenting import choose_farthest, read_natural, read_natural_augmentations
 from asterism.attacks.deviations import AttackPlan, Deviations
 from asterism.attacks.estimator import PixelEstimator, PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
-from asterism.attacks.methods import AttackSeeds, direction, noise_of_length
+from asterism.attacks.methods import AttackSeeds, draw_direction, draw_noise_of_length
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream
@@ -69,17 +69,17 @@ def test_natural_images_are_the_farthest_from_the_base_and_the_chosen(monkeypatc
         best = max(left, key=lambda n: min(distance(pool[n], other) for other in near))
         expected.append(best)
         near.append(pool[best])
-    assert farthest_first(pool, base, 9).tolist() == expected
-    assert farthest_first(pool, base, 4).tolist() == expected[:4]
+    assert choose_farthest(pool, base, 9).tolist() == expected
+    assert choose_farthest(pool, base, 4).tolist() == expected[:4]
     with pytest.raises(UserError, match="the pool has 9"):
-        farthest_first(pool, base, 10)
+        choose_farthest(pool, base, 10)
 
 
 def test_where_natural_images_come_from(tmp_path):
     images = np.arange(80, dtype=np.uint8).reshape(20, 2, 2, 1)
-    split = Split(np.arange(10), np.arange(10, 20))
-    assert natural_augmentations(images, split, 3, params(semantic="none"), 0) == {}
-    pool = natural_augmentations(images, split, 3, params(semantic="pool"), 0)
+    split = TestSetSplit(np.arange(10), np.arange(10, 20))
+    assert read_natural_augmentations(images, split, 3, params(semantic="none"), 0) == {}
+    pool = read_natural_augmentations(images, split, 3, params(semantic="pool"), 0)
     assert list(pool) == ["semantic"]
     assert pool["semantic"].positions.tolist()[:1] == [19]
     np.testing.assert_array_equal(
@@ -89,7 +89,7 @@ def test_where_natural_images_come_from(tmp_path):
     write_arrays(path, images=images[:6])
     np.testing.assert_array_equal(read_natural(path, (2, 2, 1)), images[:6])
     asked = params(semantic="file", semantic_path=str(path))
-    own = natural_augmentations(images, split, 4, asked, 0)
+    own = read_natural_augmentations(images, split, 4, asked, 0)
     assert list(own) == ["own"] and len(own["own"].images) == 4
     drawn = np.sort(stream(0, "attack", "own").permutation(6)[:4])
     np.testing.assert_array_equal(own["own"].images, images[drawn] / np.float32(255))
@@ -102,7 +102,7 @@ def test_where_natural_images_come_from(tmp_path):
     ):
         write_arrays(path, images=bad)
         with pytest.raises(UserError, match=message):
-            natural_augmentations(images, split, 4, asked, 0)
+            read_natural_augmentations(images, split, 4, asked, 0)
 
 
 def test_the_saliency_map_aims_at_another_class_of_each_input_s_own(monkeypatch):
@@ -141,8 +141,8 @@ def test_noise_is_each_input_s_own_and_as_strong_as_asked_for():
     np.testing.assert_allclose(found[0], 0.5 + 0.25 * drawn[0], rtol=1e-6)
     np.testing.assert_allclose(found[1], 0.5 + 0.25 * drawn[1], rtol=1e-6)
     np.testing.assert_array_equal(found[2], found[0])
-    np.testing.assert_array_equal(direction(5, "noise", 8, images[0]), drawn[1])
-    control = noise_of_length(images[:1], np.array([0.01]), np.array([7]), 5)
+    np.testing.assert_array_equal(draw_direction(5, "noise", 8, images[0]), drawn[1])
+    control = draw_noise_of_length(images[:1], np.array([0.01]), np.array([7]), 5)
     along = stream(5, "attack", "control", 7).standard_normal((4, 4, 1), np.float32)
     expected = 0.5 + 0.01 * along / np.sqrt(np.square(along).sum())
     np.testing.assert_allclose(control[0], expected, atol=1e-6)
@@ -155,7 +155,7 @@ def test_a_fifth_of_the_smaller_side_is_attacked_at_most(share, wanted, inputs):
     images = np.zeros((80, 1, 1, 1), np.uint8)
     plan = AttackPlan.make(images, params(inputs=wanted, base_share=share, semantic="none"), 3)
     assert plan.inputs == inputs and plan.natural == {}
-    assert plan.split.base.tolist() == Split.draw(80, share, 3).base.tolist()
+    assert plan.split.base.tolist() == TestSetSplit.draw(80, share, 3).base.tolist()
 
 
 @pytest.mark.parametrize(("share", "needed"), [(0.5, 10), (0.25, 20), (0.75, 20), (0.8, 25)])

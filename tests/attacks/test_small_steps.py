@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from asterism.attacks.augmentation import AugmentationSet, ImageSet, Split, mean_of, prefix_facts
+from asterism.attacks.augmentation import (
+    AugmentationSet,
+    ImageSet,
+    TestSetSplit,
+    mean_or_none,
+    prefix_facts,
+)
 from asterism.attacks.methods import AttackSeeds
 from asterism.attacks.methods.carlini_wagner import CarliniWagner
 from asterism.core.messages.errors import UserError
@@ -207,7 +213,7 @@ def test_a_set_of_changed_images_tells_of_those_alone():
         "b_x": facts["linf"].tolist(),
         "b_y": facts["success"].tolist(),
     }
-    assert mean_of(np.zeros(0)) is None and mean_of(np.array([1, 2])) == 1.5
+    assert mean_or_none(np.zeros(0)) is None and mean_or_none(np.array([1, 2])) == 1.5
 
 
 def test_attacked_images_are_measured_against_their_victims():
@@ -235,12 +241,12 @@ def test_natural_images_are_judged_where_their_class_is_known(positions, judged,
 
 
 def test_test_inputs_are_parted_at_random():
-    split = Split.draw(10, 0.34, 1)
+    split = TestSetSplit.draw(10, 0.34, 1)
     assert (len(split.base), len(split.pool)) == (3, 7)
     assert sorted([*split.base, *split.pool]) == list(range(10))
     assert list(split.base) == sorted(split.base) and list(split.pool) == sorted(split.pool)
-    assert split.base.tolist() != Split.draw(10, 0.34, 2).base.tolist()
-    assert len(Split.draw(2, 0.5, 0).base) == 1
+    assert split.base.tolist() != TestSetSplit.draw(10, 0.34, 2).base.tolist()
+    assert len(TestSetSplit.draw(2, 0.5, 0).base) == 1
     for share in (0.01, 0.99):
         with pytest.raises(UserError, match=f"attack.base_share={share} leaves no inputs"):
-            Split.draw(10, share, 0)
+            TestSetSplit.draw(10, share, 0)

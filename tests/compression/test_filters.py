@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from asterism.compression.methods.pruning import removable_convolutions, without_filters
+from asterism.compression.methods.pruning import find_removable_convolutions, remove_filters
 from asterism.models.architectures import ARCHITECTURES
 
 SHAPE = (16, 16, 1)
@@ -71,13 +71,13 @@ def test_a_cut_network_is_the_silenced_one(name):
     rng = np.random.default_rng(1)
     gone = {
         layer.name: np.sort(rng.choice(layer.filters, layer.filters // 3, replace=False))
-        for layer in removable_convolutions(model)
+        for layer in find_removable_convolutions(model)
     }
     kept = {
         name: np.setdiff1d(np.arange(model.get_layer(name).filters), filters)
         for name, filters in gone.items()
     }
-    cut = without_filters(model, kept)
+    cut = remove_filters(model, kept)
     assert cut.count_params() < model.count_params()
     for name, filters in kept.items():
         assert cut.get_layer(name).filters == len(filters)
@@ -95,9 +95,9 @@ def test_a_sequential_network_is_cut_like_a_graph_of_layers():
     model = disturbed("lenet1")
     rows = keras.Sequential([keras.Input(SHAPE), *map(copied, model.layers[1:])])
     rows.set_weights(model.get_weights())
-    kept = {layer.name: np.arange(1, layer.filters) for layer in removable_convolutions(model)}
-    assert [layer.name for layer in removable_convolutions(rows)] == list(kept)
-    weights = [without_filters(m, kept).get_weights() for m in (model, rows)]
+    kept = {layer.name: np.arange(1, layer.filters) for layer in find_removable_convolutions(model)}
+    assert [layer.name for layer in find_removable_convolutions(rows)] == list(kept)
+    weights = [remove_filters(m, kept).get_weights() for m in (model, rows)]
     assert all(np.array_equal(a, b) for a, b in zip(*weights, strict=True))
     assert sum(w.size for w in weights[1]) < model.count_params()
 
@@ -108,7 +108,7 @@ def copied(layer):
 
 def test_keeping_every_filter_changes_nothing():
     model = disturbed("lenet1")
-    same = without_filters(model, {})
+    same = remove_filters(model, {})
     for a, b in zip(model.get_weights(), same.get_weights(), strict=True):
         assert np.array_equal(a, b)
 
@@ -118,13 +118,13 @@ def test_what_a_residual_addition_needs_stays_whole():
     convolutions = [la for la in model.layers if isinstance(la, keras.layers.Conv2D)]
     # Of nine blocks only the first convolution; not the second, no shortcut, not the network's
     # first.
-    assert len(removable_convolutions(model)) == 9
+    assert len(find_removable_convolutions(model)) == 9
     assert len(convolutions) == 1 + 9 * 2 + 2
-    assert len(removable_convolutions(ARCHITECTURES["plainnet20"](SHAPE, 5))) == 19
+    assert len(find_removable_convolutions(ARCHITECTURES["plainnet20"](SHAPE, 5))) == 19
 
 
 def test_what_operations_listen_to_stays_whole():
-    assert [la.name for la in removable_convolutions(with_operations(SHAPE, 5))] == [
+    assert [la.name for la in find_removable_convolutions(with_operations(SHAPE, 5))] == [
         "inner",
         "last",
     ]
@@ -137,8 +137,8 @@ def test_what_a_layer_hears_that_is_called_twice_stays_whole():
     both = keras.layers.Concatenate()([twice(branch) for branch in branches])
     last = keras.layers.Conv2D(4, 3, name="last")(both)
     model = keras.Model(inputs, keras.layers.Dense(3)(keras.layers.Flatten()(last)))
-    assert [layer.name for layer in removable_convolutions(model)] == ["last"]
-    assert without_filters(model, {"last": np.arange(3)}).output_shape == model.output_shape
+    assert [layer.name for layer in find_removable_convolutions(model)] == ["last"]
+    assert remove_filters(model, {"last": np.arange(3)}).output_shape == model.output_shape
 
 
 def test_an_output_stays_whole():
@@ -146,4 +146,4 @@ def test_an_output_stays_whole():
     first = keras.layers.Conv2D(4, 3, name="first")(inputs)
     last = keras.layers.ReLU()(keras.layers.Conv2D(3, 3, name="last")(first))
     model = keras.Model(inputs, last)
-    assert [layer.name for layer in removable_convolutions(model)] == ["first"]
+    assert [layer.name for layer in find_removable_convolutions(model)] == ["first"]

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from asterism.core.files import artifacts
 from asterism.core.files.artifacts import read_json, replacing, write_json
-from asterism.core.files.limits import opened_zip, parse_json
-from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.limits import open_zip, parse_json
+from asterism.core.files.os_errors import report_os_errors
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.svg import svg_text, write_svg
@@ -272,7 +272,7 @@ def test_a_disk_that_says_only_now_that_it_is_full_leaves_the_old_file(tmp_path,
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UserError, match=rf"{tmp_path}.*make room there"), rejections_told():
+    with pytest.raises(UserError, match=rf"{tmp_path}.*make room there"), report_os_errors():
         write_json(tmp_path / "x.json", "new")
     assert read_json(tmp_path / "x.json") == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
@@ -318,12 +318,12 @@ def test_a_member_declares_no_more_than_its_bytes_can_hold(tmp_path, method, rat
     with zipfile.ZipFile(path) as archive:
         held = archive.getinfo("member").compress_size * ratio
     declare(path, held)
-    with opened_zip(path, "limits.array_mb") as archive:
+    with open_zip(path, "limits.array_mb") as archive:
         assert archive.getinfo("member").file_size == held
     declare(path, held + 1)
     with (
         pytest.raises(UserError, match=f"declares {held + 1:,} bytes of member, which takes only"),
-        opened_zip(path, "limits.array_mb"),
+        open_zip(path, "limits.array_mb"),
     ):
         pass
 
@@ -336,11 +336,11 @@ def test_all_members_together_meet_the_limit_by_the_byte(tmp_path, monkeypatch, 
         archive.writestr("one", bytes(600_000))
         archive.writestr("two", bytes(400_000 + more))
     if not more:
-        with opened_zip(path, "limits.array_mb") as archive:
+        with open_zip(path, "limits.array_mb") as archive:
             assert archive.namelist() == ["one", "two"]
         return
     with (
         pytest.raises(UserError, match=r"archive\.zip .*1 MB"),
-        opened_zip(path, "limits.array_mb"),
+        open_zip(path, "limits.array_mb"),
     ):
         pass

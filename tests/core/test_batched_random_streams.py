@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.core.random_streams import BatchedStreams, distinct_integers
+from asterism.core.random_streams import BatchedStreams, draw_distinct_integers
 from asterism.images import MUTATORS
 
 KEYS = np.random.default_rng(0).integers(0, 1 << 64, 4000, dtype=np.uint64)
@@ -56,7 +56,7 @@ def test_distinct_integers_are_in_the_order_of_random_numbers(size):
     expected = sorted(range(size), key=lambda place: (words[place] % left, place))
     for taken in {1, size // 2 or 1, size}:
         streams = BatchedStreams(np.array([key], np.uint64))
-        assert distinct_integers(streams, 1, taken, size)[0].tolist() == expected[:taken]
+        assert draw_distinct_integers(streams, 1, taken, size)[0].tolist() == expected[:taken]
 
 
 @given(st.integers(0, 2**64 - 1), st.floats(-9, 9), st.floats(0, 9))
@@ -76,7 +76,7 @@ DRAWS = {
     "integers": lambda s, n: s.integers(-3, 9, (n, 4), endpoint=True),
     "ends": lambda s, n: s.integers(0, np.arange(1, 7), (n, 6)),
     "choice": lambda s, n: s.choice(np.array([2, 3, 5, 7]), n),
-    "distinct": lambda s, n: distinct_integers(s, n, 20, 30),
+    "distinct": lambda s, n: draw_distinct_integers(s, n, 20, 30),
 }
 
 
@@ -102,8 +102,8 @@ def test_integers_and_choices_are_uniform():
         BatchedStreams(KEYS).integers(0, 5, (4000, 5)),
         BatchedStreams(KEYS).choice(np.arange(5), (4000, 5)),
         BatchedStreams(KEYS).integers(0, 4, (4000, 5), endpoint=True),
-        distinct_integers(BatchedStreams(KEYS), 4000, 5, 5),
-        distinct_integers(BatchedStreams(KEYS), 4000, 5, 5).T,
+        draw_distinct_integers(BatchedStreams(KEYS), 4000, 5, 5),
+        draw_distinct_integers(BatchedStreams(KEYS), 4000, 5, 5).T,
     ):
         counts = np.bincount(drawn.ravel(), minlength=5)
         assert np.abs(counts - 4000).max() < 6 * math.sqrt(4000)

@@ -15,7 +15,7 @@ from asterism.core.resuming import checkpoints
 from asterism.core.resuming.checkpoints import (
     Checkpoint,
     SavedFacts,
-    count_appended,
+    count_appended_items,
     read_facts,
     saved_facts,
 )
@@ -97,7 +97,7 @@ def growing(items):
 
     def fill(folder):
         (folder / "items").mkdir(exist_ok=True)
-        new = items[count_appended(folder / "items") :]
+        new = items[count_appended_items(folder / "items") :]
         (folder / "items" / f"{len(items):08d}.json").write_text(json.dumps(new))
         (folder / "small").write_text(str(len(items)))
 

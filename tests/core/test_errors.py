@@ -2,7 +2,7 @@
 
 import pytest
 
-from asterism.core.messages.errors import UserError, reading, telling_line
+from asterism.core.messages.errors import UserError, extract_reason, reading
 
 TOO_SMALL = "Computed output size would be zero or negative."
 KERAS = f"""Exception encountered when calling Functional.call().
@@ -37,11 +37,11 @@ ONNX_RUNTIME = (
     ],
 )
 def test_the_line_that_says_why_is_told(said, told):
-    assert telling_line(said) == told
+    assert extract_reason(said) == told
 
 
 def test_of_a_long_line_both_ends_are_told_in_whole_words():
-    told = telling_line(ONNX_RUNTIME)
+    told = extract_reason(ONNX_RUNTIME)
     begin, end = told.split(" … ")
     assert ONNX_RUNTIME.startswith(f"{begin} ") and ONNX_RUNTIME.endswith(f" {end}")
     assert begin.startswith("[ONNXRuntimeError] : 10 : INVALID_GRAPH")

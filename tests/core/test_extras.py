@@ -13,7 +13,13 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from asterism.cli import commands
-from asterism.core.messages.errors import EXTRAS, STAGES, UserError, missing_extra, reading
+from asterism.core.messages.errors import (
+    EXTRAS,
+    STAGES,
+    UserError,
+    missing_extra,
+    reading,
+)
 from asterism.core.running.stage import main
 from places import ROOT
 

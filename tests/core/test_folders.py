@@ -10,13 +10,13 @@ import pytest
 
 from asterism.core.files import folders
 from asterism.core.files.artifacts import replacing, write_json
-from asterism.core.files.folders import files_in, remove_tree
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.folders import list_plain_files, remove_tree
+from asterism.core.files.hashes import hash_path
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.data.given import files_of
+from asterism.data.given import list_input_files
 from asterism.differential.reducing.params import ReduceParams
-from asterism.differential.reducing.reduction import user_models
+from asterism.differential.reducing.reduction import find_user_models
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ LINKS = {
     "all": "/",
 }
 READERS = {
-    "inputs": files_of,
-    "hash": digest_of,
-    "seed models": lambda folder: user_models(
+    "inputs": list_input_files,
+    "hash": hash_path,
+    "seed models": lambda folder: find_user_models(
         ReduceParams.model_construct(user_model=str(folder), models=[], user_input_shape=None)
     ),
 }
@@ -61,16 +61,16 @@ def test_links_within_the_folder_are_files_and_a_circle_of_folders_is_no_matter(
     (given / "again").symlink_to("a.onnx")
     (given / "below/up").symlink_to("..")
     (given.parent / "named").symlink_to(given)
-    found = files_in(given.parent / "named")
+    found = list_plain_files(given.parent / "named")
     assert [path.relative_to(given.parent / "named").as_posix() for path in found] == [
         "a.onnx",
         "again",
         "below/b",
     ]
-    assert [path.name for path in files_in(given, below=False)] == ["a.onnx", "again"]
+    assert [path.name for path in list_plain_files(given, below=False)] == ["a.onnx", "again"]
 
 
-@pytest.mark.parametrize("read", [files_of, digest_of])
+@pytest.mark.parametrize("read", [list_input_files, hash_path])
 def test_a_pipe_is_not_waited_for(given, read):
     before = read(given)
     os.mkfifo(given / "pipe.png")
@@ -81,10 +81,10 @@ def test_a_pipe_is_not_waited_for(given, read):
 def test_a_folder_of_any_size_is_given_up(given, monkeypatch, limit, value):
     (given / "1/2/3").mkdir(parents=True)
     (given / "1/2/3/4").write_text("4")
-    assert len(files_in(given)) == 2
+    assert len(list_plain_files(given)) == 2
     monkeypatch.setattr(folders, limit, value)
     with pytest.raises(UserError, match="more than"):
-        files_in(given)
+        list_plain_files(given)
 
 
 def deep_folder(path, levels=1100):

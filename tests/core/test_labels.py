@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from asterism.core.files.hashes import digest_of
-from asterism.core.files.user_files import NO_FILE, File, inside, no_file
-from asterism.core.messages.errors import UserError, naming, prefix_errors
+from asterism.core.files.hashes import hash_path
+from asterism.core.files.user_files import NO_FILE, File, no_file, resolve_inside
+from asterism.core.messages.errors import UserError, name_file_in_errors, prefix_errors
 from asterism.core.parameters.validation import LONGEST, Label, is_label, require_label
 
 GOOD = ["a", "dynamic_range", "int8", "8bit", "A-b_c", "x" * LONGEST]
@@ -88,9 +88,9 @@ def sha256(content):
 
 def test_the_digest_of_a_file_is_that_of_sha256sum(tmp_path):
     (tmp_path / "file").write_bytes(b"content")
-    assert digest_of(tmp_path / "file") == sha256(b"content")
+    assert hash_path(tmp_path / "file") == sha256(b"content")
     with pytest.raises(UserError, match="none"):
-        digest_of(tmp_path / "none")
+        hash_path(tmp_path / "none")
 
 
 def test_the_digest_of_a_folder_is_of_names_and_contents(tmp_path):
@@ -98,18 +98,18 @@ def test_the_digest_of_a_folder_is_of_names_and_contents(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     listed = [f"{name}\0{sha256(name.encode())}\0" for name in ("a/x", "a/y", "b")]
-    found = digest_of(tmp_path)
+    found = hash_path(tmp_path)
     assert found == sha256("".join(listed).encode())
     (tmp_path / "empty").mkdir()
-    assert digest_of(tmp_path) == found
+    assert hash_path(tmp_path) == found
     (tmp_path / "b").rename(tmp_path / "c")
-    assert digest_of(tmp_path) != found
+    assert hash_path(tmp_path) != found
 
 
 @pytest.mark.parametrize("name", ["a.png", "below/a.png", "not there", "./a.png"])
 def test_a_name_leads_into_its_folder(tmp_path, name):
     (tmp_path / "set").mkdir()
-    assert inside(tmp_path / "set", name, "the list") == tmp_path / "set" / name
+    assert resolve_inside(tmp_path / "set", name, "the list") == tmp_path / "set" / name
 
 
 @pytest.mark.parametrize(
@@ -132,13 +132,13 @@ def test_a_name_that_leads_out_is_rejected(tmp_path, name):
     (folder / "link").symlink_to(tmp_path / "other")
     (folder / "circle").symlink_to(folder / "circle")
     with pytest.raises(UserError, match="which is not in"):
-        inside(folder, name, "the list")
+        resolve_inside(folder, name, "the list")
 
 
 def test_a_folder_may_itself_be_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "set").symlink_to(tmp_path / "real")
-    assert inside(tmp_path / "set", "a.png", "the list") == tmp_path / "set/a.png"
+    assert resolve_inside(tmp_path / "set", "a.png", "the list") == tmp_path / "set/a.png"
 
 
 def test_a_file_that_nobody_reads_is_the_placeholder():
@@ -154,6 +154,6 @@ def test_errors_name_the_file_once_and_the_parameter_first(tmp_path):
             raise UserError(message)
         return str(error.value)
 
-    assert told(naming(tmp_path), "it is empty") == f"{tmp_path}: it is empty"
-    assert told(naming(tmp_path), f"{tmp_path}/a is empty") == f"{tmp_path}/a is empty"
+    assert told(name_file_in_errors(tmp_path), "it is empty") == f"{tmp_path}: it is empty"
+    assert told(name_file_in_errors(tmp_path), f"{tmp_path}/a is empty") == f"{tmp_path}/a is empty"
     assert told(prefix_errors("rnn.file"), "it is empty") == "rnn.file: it is empty"

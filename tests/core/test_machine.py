@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from asterism.core.files import artifacts
-from asterism.core.files.limits import require_room
+from asterism.core.files.limits import require_size_within_limit
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 
@@ -103,6 +103,6 @@ def test_threads_are_the_processors_that_this_process_may_use(monkeypatch):
 
 def test_a_size_may_be_the_limit_itself(monkeypatch):
     monkeypatch.setenv("ASTERISM_LIMITS_TEXT_MB", "2")
-    require_room(2 * machine.MB, "limits.text_mb", "x declares texts")
+    require_size_within_limit(2 * machine.MB, "limits.text_mb", "x declares texts")
     with pytest.raises(UserError, match=r"x .*2 MB.* 2 MB"):
-        require_room(2 * machine.MB + 1, "limits.text_mb", "x declares texts")
+        require_size_within_limit(2 * machine.MB + 1, "limits.text_mb", "x declares texts")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metropolis_twin import select
 
-from asterism.core.metropolis import GivenDraws, MetropolisHastings, Uniform
+from asterism.core.metropolis import MetropolisHastings, PrecomputedDraws, UniformSelector
 
 
 @given(seed=st.integers(0, 10_000), candidates=st.integers(2, 9), chains=st.integers(1, 6))
@@ -23,11 +23,13 @@ def test_choices_are_the_papers(seed, candidates, chains):
         for c in np.flatnonzero(rng.random(chains) < 0.7):
             own, scored = rng.random(400).tolist(), scores[step, c].tolist()
             score = scored.__getitem__
-            last[c] = select(range(candidates), last[c], score, p, GivenDraws(iter(own)))
-            chosen[c] = chain.select(range(candidates), score, chosen[c], GivenDraws(iter(own)))
+            last[c] = select(range(candidates), last[c], score, p, PrecomputedDraws(iter(own)))
+            chosen[c] = chain.select(
+                range(candidates), score, chosen[c], PrecomputedDraws(iter(own))
+            )
             assert chosen[c] == last[c]
             by_name = dict(zip(names, scored, strict=True)).__getitem__
-            named[c] = chain.select(names, by_name, named[c], GivenDraws(iter(own)))
+            named[c] = chain.select(names, by_name, named[c], PrecomputedDraws(iter(own)))
             assert named[c] == f"n{last[c]}"
 
 
@@ -47,7 +49,7 @@ def test_the_first_proposal_within_its_reach_is_the_one_that_is_selected(seed, c
     rng = np.random.default_rng(seed)
     numbers, scores = rng.random((30, 8)), rng.integers(0, 4, count)
     ranked = sorted(range(count), key=scores.item, reverse=True)
-    for selector in (MetropolisHastings(p), Uniform()):
+    for selector in (MetropolisHastings(p), UniformSelector()):
         proposals, reach = selector.proposals(count, numbers)
         for row, (current, own) in enumerate(zip(rng.integers(0, count, 30), numbers, strict=True)):
             accepted = [
@@ -55,7 +57,7 @@ def test_the_first_proposal_within_its_reach_is_the_one_that_is_selected(seed, c
                 for proposal, down in zip(proposals[row], reach[row], strict=True)
                 if ranked.index(proposal) - ranked.index(current) <= down
             ]
-            draws = GivenDraws(iter([*own.tolist(), *rng.random(4000).tolist()]))
+            draws = PrecomputedDraws(iter([*own.tolist(), *rng.random(4000).tolist()]))
             chosen = selector.select(range(count), scores.item, int(current), draws)
             assert not accepted or chosen == accepted[0]
 
@@ -71,7 +73,7 @@ def test_a_candidate_that_is_added_can_be_chosen_next():
         current = chain.select(candidates, scores.__getitem__, current, rng)
         chosen[current] += 1
     assert chosen["c"] > chosen["a"] + chosen["b"]
-    uniform = Counter(Uniform().select(candidates, float, None, rng) for _ in range(6000))
+    uniform = Counter(UniformSelector().select(candidates, float, None, rng) for _ in range(6000))
     assert all(abs(uniform[candidate] - 2000) < 200 for candidate in scores)
 
 
@@ -84,11 +86,11 @@ def test_p_is_checked(p):
 def test_proposals_are_drawn_until_one_is_accepted():
     # The last candidate, three ranks down, has a chance of 0.001: it is rejected 100 times.
     rejected = [0.99, 0.5] * 100
-    draws = GivenDraws(iter([*rejected, 0.0, 0.99]))
+    draws = PrecomputedDraws(iter([*rejected, 0.0, 0.99]))
     assert MetropolisHastings(0.9).select(range(4), [0.9, 0.5, 0.4, 0.0].__getitem__, 0, draws) == 0
 
 
 def test_a_long_way_up_is_no_overflow():
-    draws = GivenDraws(repeat(0.0))
+    draws = PrecomputedDraws(repeat(0.0))
     count = 40_000  # (1 - p) to the power of -39,999 is no floating-point number
     assert MetropolisHastings(0.05).select(range(count), lambda k: -k, count - 1, draws) == 0

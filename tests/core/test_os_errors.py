@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from asterism.core.files.artifacts import replacing, write_arrays, write_json, write_table
-from asterism.core.files.os_errors import rejections_told, writing_to
+from asterism.core.files.os_errors import name_path_in_os_errors, report_os_errors
 from asterism.core.messages.errors import UserError
 from asterism.criteria.row_file import RowFile
 from places import ROOT
@@ -113,7 +113,7 @@ def test_a_full_disk_is_named(tmp_path, name):
 def test_every_format_says_that_the_disk_is_full(tmp_path, write):
     numbers = np.random.default_rng(0).random(100_000)
     with full(tmp_path / "small") as disk:
-        with pytest.raises(UserError) as error, rejections_told():
+        with pytest.raises(UserError) as error, report_os_errors():
             write(disk, numbers)
         assert str(error.value).startswith(
             f"the folder {disk} cannot be used (No space left on device): make room there"
@@ -130,21 +130,21 @@ def test_rows_for_which_the_temporary_folder_has_no_room(tmp_path, monkeypatch):
     with full(tmp_path / "small") as disk:
         monkeypatch.setattr("tempfile.tempdir", str(disk))
         rows = RowFile((1000,), np.float64)
-        with pytest.raises(UserError, match=rf"the folder {disk} .*make room"), rejections_told():
+        with pytest.raises(UserError, match=rf"the folder {disk} .*make room"), report_os_errors():
             rows.append(np.zeros((100, 1000)))
         del rows
 
 
 def test_only_what_the_user_can_mend_is_told_so(tmp_path):
     for number in (errno.ENOENT, errno.EBADF, errno.EPIPE):
-        with pytest.raises(OSError, match="defect"), rejections_told():
+        with pytest.raises(OSError, match="defect"), report_os_errors():
             raise OSError(number, "defect", str(tmp_path / "x"))
-    with pytest.raises(FileExistsError), rejections_told():
+    with pytest.raises(FileExistsError), report_os_errors():
         tmp_path.mkdir()  # a folder belongs there, and there is one
 
 
 def test_a_name_that_the_system_has_told_is_kept(tmp_path):
-    with pytest.raises(PermissionError) as error, writing_to(tmp_path / "b"):
+    with pytest.raises(PermissionError) as error, name_path_in_os_errors(tmp_path / "b"):
         raise PermissionError(errno.EACCES, "no", "a")
     assert error.value.filename == "a"
 
@@ -153,11 +153,11 @@ def test_a_wrong_machine_yaml_hides_no_rejection(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "machine.yaml").write_text("wrong: 1\n")
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"the file .*file cannot be used"), rejections_told():
+    with pytest.raises(UserError, match=r"the file .*file cannot be used"), report_os_errors():
         write_json(tmp_path / "file/x.json", {})
 
 
 def test_memory_that_does_not_suffice_is_one_line():
-    with pytest.raises(UserError, match="Unable to allocate") as told, rejections_told():
+    with pytest.raises(UserError, match="Unable to allocate") as told, report_os_errors():
         np.ones(2**60, np.uint8)
     assert "not enough memory" in str(told.value)

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from asterism.core.files.folders import own_folder, require_own
+from asterism.core.files.folders import make_private_folder, require_private
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.differential.report.confirming import run_script
@@ -90,7 +90,7 @@ def circle(base):
 def test_what_others_can_change_is_not_run(base, change, named):
     change(base)
     with pytest.raises(UserError) as error:
-        require_own(base / "own/sub/program")
+        require_private(base / "own/sub/program")
     said = str(error.value)
     assert f"{base / named}`" in said or "circle" in said, "a command mends it"
 
@@ -107,7 +107,7 @@ def test_what_others_can_change_is_not_run(base, change, named):
 )
 def test_what_nobody_else_can_change_is_run(base, change):
     change(base)
-    require_own(base / "own/sub/program")
+    require_private(base / "own/sub/program")
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])
@@ -128,11 +128,11 @@ def test_a_folder_for_programs_is_made_for_its_user_alone(base, monkeypatch):
     monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(base / "a/b"))
     before = os.umask(0)
     try:
-        made = own_folder(machine.programs_root() / "c")
+        made = make_private_folder(machine.programs_root() / "c")
     finally:
         os.umask(before)
     assert made == base / "a/b/c"
     assert {(base / part).stat().st_mode & 0o777 for part in ("a", "a/b", "a/b/c")} == {0o700}
     (base / "a").chmod(0o777)
     with pytest.raises(UserError, match=r"chmod go-w .*programs\.root"):
-        own_folder(made)
+        make_private_folder(made)

@@ -15,9 +15,9 @@ from asterism.core.workers import processes
 from asterism.core.workers.processes import (
     Countdown,
     adopt_orphans,
-    end_all_below,
+    kill_descendants,
     run_alone,
-    started_to_last,
+    start_in_lasting_thread,
 )
 from marked import Marked, wait_until
 from places import ROOT
@@ -74,15 +74,15 @@ HELD = [
 
 STARTS = """
 import pathlib, subprocess, sys, threading, time
-from asterism.core.workers.processes import run_alone, started_to_last
+from asterism.core.workers.processes import run_alone, start_in_lasting_thread
 
 held = sys.argv[2]
-child = "from asterism.core.workers.processes import killed_with_parent\\nkilled_with_parent()\\n"
+child = "from asterism.core.workers.processes import die_with_parent\\ndie_with_parent()\\n"
 child += held
 
 def start():
     if sys.argv[1] == "own":
-        started_to_last(lambda: subprocess.Popen([sys.executable, "-c", child]))
+        start_in_lasting_thread(lambda: subprocess.Popen([sys.executable, "-c", child]))
     else:
         threading.Thread(target=run_alone, args=([sys.executable, "-c", held], 1000)).start()
 
@@ -131,9 +131,9 @@ def test_what_a_command_leaves_running_is_killed_with_its_group(tmp_path):
 
 
 def test_a_fork_starts_processes_of_its_own():
-    assert started_to_last(lambda: 1) == 1
+    assert start_in_lasting_thread(lambda: 1) == 1
     if (child := os.fork()) == 0:
-        os._exit(started_to_last(lambda: 7))
+        os._exit(start_in_lasting_thread(lambda: 7))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
@@ -160,8 +160,8 @@ def test_where_the_system_does_not_mind_parents_a_thread_does(monkeypatch):
     monkeypatch.setattr(processes, "_watch", lambda parent, end: watched.append((parent, end)))
     monkeypatch.setattr(processes.os, "kill", lambda *what: killed.append(what))
     monkeypatch.setattr(processes.sys, "platform", "darwin")
-    processes.killed_with_parent()
-    processes.killed_with_parent(17)
+    processes.die_with_parent()
+    processes.die_with_parent(17)
     assert [parent for parent, _ in watched] == [os.getppid(), 17]
     assert killed == []
     watched[0][1]()
@@ -189,7 +189,7 @@ def test_all_that_was_started_below_ends_also_where_its_parents_have_ended():
         orphans = [psutil.Process(int(number)) for number in started]
         assert [orphan.ppid() for orphan in orphans] == [os.getpid()] * 2
         assert processes._has_children()
-        end_all_below()
+        kill_descendants()
         return not processes._has_children() and not any(map(lives, orphans))
 
     assert in_a_fork(work)
@@ -208,5 +208,5 @@ def test_what_does_not_end_is_waited_for_only_so_long(monkeypatch):
         monotonic=lambda: now[0], sleep=lambda _: looked.append(now.append(now.pop() + 1.0))
     )
     monkeypatch.setattr(processes, "time", clock)
-    end_all_below()
+    kill_descendants()
     assert len(looked) == processes._REAP_SECONDS

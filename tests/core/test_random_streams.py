@@ -12,12 +12,12 @@ from scipy.stats import norm
 from asterism.core.random_streams import (
     LEVELS,
     Ranged,
-    distinct_integers,
-    mix,
+    draw_distinct_integers,
+    draw_standard_normal,
+    draw_uniform_levels,
+    mix_bits,
     spawn_integer,
-    standard_normal,
     stream,
-    uniform_levels,
 )
 
 
@@ -34,7 +34,7 @@ class Words:
 
 def test_levels_are_all_of_the_16_bits_of_each_word_in_turn():
     words = Words([0x0004000300020001, 0x0008000700060005, 0xFFFF00000000000A, 0x8000000000000001])
-    found = uniform_levels(words, (2, 2, 3))
+    found = draw_uniform_levels(words, (2, 2, 3))
     assert words.asked == [(0, 1 << 64, (2, 2), np.uint64)]
     assert found.dtype == np.uint16
     expected = [[[1, 2, 3], [4, 5, 6]], [[10, 0, 0], [0xFFFF, 1, 0]]]
@@ -43,12 +43,12 @@ def test_levels_are_all_of_the_16_bits_of_each_word_in_turn():
 
 @pytest.mark.parametrize("shape", [(3, 8), (3, 7), (1, 1), (2,), (4, 0)])
 def test_levels_have_any_shape(shape):
-    assert uniform_levels(np.random.default_rng(0), shape).shape == shape
+    assert draw_uniform_levels(np.random.default_rng(0), shape).shape == shape
 
 
 def test_normal_numbers_are_those_of_the_middle_of_each_level():
     levels = np.arange(LEVELS, dtype=np.uint16)
-    drawn = standard_normal(Words(levels.view(np.uint64)), (1, LEVELS))
+    drawn = draw_standard_normal(Words(levels.view(np.uint64)), (1, LEVELS))
     assert drawn.dtype == np.float32 and drawn.shape == (1, LEVELS)
     expected = norm.ppf((levels + 0.5) / 65536)
     assert np.allclose(drawn[0], expected, rtol=1e-6, atol=1e-6)
@@ -65,14 +65,14 @@ def test_integers_of_a_row_are_distinct_and_follow_the_order_of_the_words(below,
     upper = rng.integers(0, 1 << 8, (2, below)).astype(np.uint64) << np.uint64(56)
     words = Words(np.argsort(order, axis=1).astype(np.uint64) | upper)
     size = max(1, below // 2) if some else below
-    found = distinct_integers(words, 2, size, below)
+    found = draw_distinct_integers(words, 2, size, below)
     assert words.asked == [(0, 1 << 64, (2, below), np.uint64)]
     assert found.dtype == np.int64
     assert found.tolist() == order[:, :size].tolist()
 
 
 def test_every_order_is_about_equally_likely():
-    drawn = distinct_integers(np.random.default_rng(0), 2400, 3, 4).tolist()
+    drawn = draw_distinct_integers(np.random.default_rng(0), 2400, 3, 4).tolist()
     counts = dict.fromkeys(permutations(range(4), 3), 0)
     for row in drawn:
         counts[tuple(row)] += 1
@@ -82,7 +82,7 @@ def test_every_order_is_about_equally_likely():
 def test_mixing_is_the_output_function_of_splitmix64():
     """The first outputs of the generator from state 0, as its authors' code gives them."""
     states = np.arange(1, 4, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = mix(states)
+    mixed = mix_bits(states)
     assert mixed is states
     assert [hex(word) for word in mixed.tolist()] == [
         "0xe220a8397b1dcdaf",

@@ -15,7 +15,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import NoOptions, configure, options_by_name, options_of
 from asterism.core.parameters.params import ParameterSection, validate
 from asterism.core.parameters.registry import Registry
-from asterism.core.parameters.validation import accepted_by, named, names_in
+from asterism.core.parameters.validation import accepted_by, named, registered_names
 from places import ROOT
 
 
@@ -38,7 +38,7 @@ def package(tmp_path, monkeypatch):
     yield folder
     for module in [m for m in sys.modules if m.startswith("animals")]:
         del sys.modules[module]
-    names_in.cache_clear()
+    registered_names.cache_clear()
 
 
 def test_plugins_are_found_by_lying_in_the_package(package):
@@ -62,7 +62,7 @@ def test_plugins_outside_of_the_package_are_named_by_a_variable(package, monkeyp
     text = "from animals import ANIMALS\nANIMALS.register('cow')(1)\n"
     (package.parent / "animals_of_mine.py").write_text(text)
     monkeypatch.setenv("MORE_ANIMALS", "animals_of_mine")
-    assert names_in("animals:ANIMALS") == ANIMALS.names() == ["cat", "cow", "dog"]
+    assert registered_names("animals:ANIMALS") == ANIMALS.names() == ["cat", "cow", "dog"]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ COMPUTED = ("asterism.memo.generating.operators:OPERATORS", "asterism.memo.unive
 @pytest.mark.slow  # to import all plug-ins takes as long as all libraries together
 @pytest.mark.parametrize("where", [where for where in REGISTRIES if where not in COMPUTED])
 def test_names_read_from_the_source_are_those_of_the_plugins(where, imported):
-    assert names_in(where) == imported[where] != []
+    assert registered_names(where) == imported[where] != []
 
 
 @pytest.fixture
@@ -230,22 +230,22 @@ def zoo(tmp_path, monkeypatch):
 
     monkeypatch.syspath_prepend(tmp_path)
     yield write
-    names_in.cache_clear()
+    registered_names.cache_clear()
     for module in [m for m in sys.modules if m.split(".")[0] == "zoo"]:
         del sys.modules[module]
 
 
 def test_spelt_names_are_read_without_importing(zoo):
     zoo("ANIMALS.register('dog')(1)")
-    assert names_in("zoo.registry:ANIMALS") == ["cat", "dog"]
-    assert names_in("zoo.registry:PLANTS") == ["fern"]
+    assert registered_names("zoo.registry:ANIMALS") == ["cat", "dog"]
+    assert registered_names("zoo.registry:PLANTS") == ["fern"]
     assert "zoo.cat" not in sys.modules
 
 
 def test_computed_names_are_found_by_importing(zoo):
     zoo("for n in 'ab':\n    ANIMALS.register(n)(1)")
     with pytest.raises(ModuleNotFoundError, match="not_installed"):
-        names_in("zoo.registry:ANIMALS")
+        registered_names("zoo.registry:ANIMALS")
 
 
 class Keeper(ParameterSection):

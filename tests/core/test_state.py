@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from asterism.cli.commands import app
 from asterism.core.files.locks import hold_lock_now, is_lock_held, share_lock
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming.state import Run, runs_with_state
+from asterism.core.resuming.state import RunState, runs_with_state
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from asterism.dvc_hydra import saved_state
@@ -382,7 +382,7 @@ def committed(tmp_path, monkeypatch):
 @pytest.fixture
 def outputs(committed, state_root):
     """What a run notes of them, and of one that is not there."""
-    run = Run("fuzz-state", KEY)
+    run = RunState("fuzz-state", KEY)
     run.finish("fuzz@state", [Path(name) for name in ("out", "metrics.json", "nothing")])
     return run.note()["outputs"]
 

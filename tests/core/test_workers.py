@@ -14,13 +14,13 @@ import pytest
 
 from asterism.core.workers import starting
 from asterism.core.workers.starting import ForkServer, KilledError, LaunchError
-from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
+from asterism.core.workers.worker import WorkerDied, WorkerLimits, WorkerProcess
 from core.worker_jobs import obey, prepare, prepare_forever, prepare_in_vain, prepare_with_a_thread
 from marked import wait_until
 from places import ROOT
 
 ENVIRONMENT = {"PYTHONPATH": str(ROOT / "tests")}
-PATIENT = Limits(60.0)
+PATIENT = WorkerLimits(60.0)
 LARGE = bytes(range(256)) * 20_000
 
 
@@ -86,26 +86,26 @@ def test_a_crash_is_told_and_another_process_can_be_started(worker, request_, en
 
 @pytest.mark.parametrize("request_", [b"hang", b"half"])
 def test_a_worker_that_hangs_is_ended_even_in_the_middle_of_an_answer(worker, request_):
-    assert death_of(worker, request_, Limits(1.0)).how == "hang"
+    assert death_of(worker, request_, WorkerLimits(1.0)).how == "hang"
 
 
 def test_a_worker_that_reads_nothing_more_is_ended(worker):
     assert ask(worker, b"deaf") == b"deaf"
     with pytest.raises(WorkerDied, match="hang"):
-        worker.send(LARGE * 2, limits=Limits(1.0))
+        worker.send(LARGE * 2, limits=WorkerLimits(1.0))
     assert worker.pid is None
 
 
 def test_a_worker_that_is_stopped_is_ended(worker):
     os.kill(worker.pid, signal.SIGSTOP)
-    assert death_of(worker, b"x", Limits(1.0)).how == "hang"
+    assert death_of(worker, b"x", WorkerLimits(1.0)).how == "hang"
 
 
 def test_a_worker_that_takes_too_much_memory_is_ended(worker):
-    assert death_of(worker, b"grow:300", Limits(60.0, memory_mb=100)).how == "memory"
+    assert death_of(worker, b"grow:300", WorkerLimits(60.0, memory_mb=100)).how == "memory"
     worker.start()
     with pytest.raises(WorkerDied, match="hang"):
-        ask(worker, b"grow:30", Limits(3.0, memory_mb=100))
+        ask(worker, b"grow:30", WorkerLimits(3.0, memory_mb=100))
 
 
 def test_somebody_elses_kill_is_told_apart(worker):

@@ -12,7 +12,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.data.driving import DrivingParams, draw_roads, load_driving
-from asterism.data.pictures import read_picture, size_of_image
+from asterism.data.pictures import read_image_size, read_picture
 from places import ROOT
 
 
@@ -200,7 +200,7 @@ def test_more_roads_than_fit_are_told(monkeypatch):
 @pytest.mark.parametrize("shape", [(3, 200, 3), (300, 7)])
 def test_a_picture_declares_its_size(suffix, shape):
     content = cv2.imencode(suffix, np.zeros(shape, np.uint8))[1].tobytes()
-    assert size_of_image(content) == shape[:2]
+    assert read_image_size(content) == shape[:2]
 
 
 def frame(height, width, marker=0xC0):
@@ -214,11 +214,11 @@ def frame(height, width, marker=0xC0):
 def test_the_largest_frame_counts_whatever_lies_between(between):
     small, large = frame(4, 6), frame(40, 5, 0xC2)
     for frames in (small + between + large, large + between + small):
-        assert size_of_image(b"\xff\xd8" + between + frames + b"\xff\xda") == (40, 5)
+        assert read_image_size(b"\xff\xd8" + between + frames + b"\xff\xda") == (40, 5)
     hidden = b"\xff\xd8" + small + b"\xff\xda" + large
-    assert size_of_image(hidden) == (4, 6)
-    assert size_of_image(b"\xff\xd8" + frame(40, 5, 0xC4)) is None
-    assert size_of_image(b"GIF89a") is None
+    assert read_image_size(hidden) == (4, 6)
+    assert read_image_size(b"\xff\xd8" + frame(40, 5, 0xC4)) is None
+    assert read_image_size(b"GIF89a") is None
 
 
 def test_a_picture_is_rejected_by_the_size_that_it_declares(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from scipy.io import wavfile
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given import files_of, kind_of, read_inputs
+from asterism.data.given import infer_kind, list_input_files, read_inputs
 from asterism.data.kinds import INPUT_KINDS, Shaping
 
 RNG = np.random.default_rng(0)
@@ -170,7 +170,7 @@ def test_labels_are_counted_before_anything_is_done_by_class(tmp_path, make, lab
 def test_kinds_are_known_by_most_files(tmp_path):
     pictures(tmp_path)
     (tmp_path / "notes.txt").write_text("x")
-    assert kind_of(files_of(tmp_path)) == "images"
+    assert infer_kind(list_input_files(tmp_path)) == "images"
     found = read_inputs(tmp_path, "images", Shaping())
     assert any("1 files" in note and "left out" in note for note in found.notes)
 

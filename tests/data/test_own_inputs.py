@@ -7,7 +7,7 @@ from scipy.io import wavfile
 
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.data.given import kind_of, read_inputs
+from asterism.data.given import infer_kind, read_inputs
 from asterism.data.kinds import INPUT_KINDS, Shaping
 from asterism.data.sources import load_any
 
@@ -354,7 +354,7 @@ def test_images_at_their_own_width_are_padded_to_the_widest():
     ],
 )
 def test_a_kind_is_told_by_suffixes(tmp_path, names, kind):
-    assert kind_of([tmp_path / name for name in names]) == kind
+    assert infer_kind([tmp_path / name for name in names]) == kind
 
 
 def test_arrays_that_hold_no_inputs_or_other_labels_are_explained(tmp_path):

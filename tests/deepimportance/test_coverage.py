@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
 from asterism.attacks.methods import as_pixels
 from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.criteria.families import Activations, CriteriaParams
 from asterism.deepimportance.clusters import NeuronClusters
-from asterism.deepimportance.controls import compare
+from asterism.deepimportance.controls import draw_controls
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
-from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.fitting import fit_criteria
 from asterism.deepimportance.judged_keras import JudgedKeras
-from asterism.deepimportance.keras_layers import network_of
-from asterism.deepimportance.measurement import measure, save_combinations, save_fitted
-from asterism.deepimportance.neurons import Tracer, neuron_relevance
+from asterism.deepimportance.keras_layers import build_network
+from asterism.deepimportance.measurement import measure_adequacy, save_combinations, save_fitted
+from asterism.deepimportance.neurons import Tracer, sum_neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
 from asterism.models.images_and_scores import FROM_PROBABILITIES, PreprocessingParams
 from places import ROOT
@@ -71,7 +71,7 @@ def coverage_of(*centroids):
 
 def alone(fitted, images):
     """Every criterion's value for images as the test set."""
-    return measure(fitted, images, images[:0], {}).metrics["test_set"]
+    return measure_adequacy(fitted, images, images[:0], {}).metrics["test_set"]
 
 
 def acts(values):
@@ -179,19 +179,21 @@ def test_the_models_input_is_no_subject(trained):
     model = keras.Model(inputs, x)
     for wanted in (0, "pixels"):
         with pytest.raises(UserError, match=r"'pixels' .* input .*0 pixels, 1 conv"):
-            fit(judged(model), images, labels, importance(layer=wanted), CRITERIA)
+            fit_criteria(judged(model), images, labels, importance(layer=wanted), CRITERIA)
 
 
 @pytest.mark.parametrize("wanted", [-1, "output"])
 def test_the_scores_are_no_subject(trained, wanted):
     model, images, labels = trained
     with pytest.raises(UserError, match=r"'output'.* scores .*conv.*hidden"):
-        fit(judged(model), images, labels, importance(layer=wanted), CRITERIA)
+        fit_criteria(judged(model), images, labels, importance(layer=wanted), CRITERIA)
 
 
 def test_a_class_may_be_the_one_that_neurons_matter_to(trained, tmp_path):
     model, images, labels = trained
-    fitted = fit(judged(model), images, labels, importance(target_class=1, neurons=[5]), CRITERIA)
+    fitted = fit_criteria(
+        judged(model), images, labels, importance(target_class=1, neurons=[5]), CRITERIA
+    )
     save_fitted(fitted, tmp_path)
     facts = read_json(tmp_path / "neurons.json")
     assert facts["target_class"] == 1
@@ -202,7 +204,7 @@ def test_a_class_may_be_the_one_that_neurons_matter_to(trained, tmp_path):
     )
     with pytest.raises(UserError, match="class 2 correctly"):
         one = labels != 2
-        fit(judged(model), images[one], labels[one], importance(target_class=2), CRITERIA)
+        fit_criteria(judged(model), images[one], labels[one], importance(target_class=2), CRITERIA)
 
 
 @pytest.mark.parametrize("wanted", ["nope", 9])
@@ -216,9 +218,9 @@ def test_a_layer_of_a_model_inside_can_be_the_subject(trained):
     body = keras.Sequential([keras.Input((8, 8, 1)), *flat.layers[:3]], name="body")
     model = keras.Sequential([keras.Input((8, 8, 1)), body, flat.layers[3]])
     with pytest.raises(UserError, match=r"body\.conv, .*body\.hidden"):
-        fit(judged(model), images, labels, importance(layer="hidden"), CRITERIA)
+        fit_criteria(judged(model), images, labels, importance(layer="hidden"), CRITERIA)
     inside, plain = (
-        fit(judged(m), images, labels, importance(layer=layer), CRITERIA)
+        fit_criteria(judged(m), images, labels, importance(layer=layer), CRITERIA)
         for m, layer in ((model, "body.hidden"), (flat, "hidden"))
     )
     np.testing.assert_allclose(
@@ -257,7 +259,7 @@ def test_a_layer_used_twice_is_the_same_to_relevance_and_to_activations(trained)
     hidden = shared(shared(L.Dense(6, "relu")(L.Flatten()(inputs))))
     model = keras.Model(inputs, L.Dense(3, "softmax")(hidden))
     pixels = UNIT.apply(images[:5])
-    network = network_of(model)
+    network = build_network(model)
     looked_at = network.values(pixels)[network.outputs_of["shared"]]
     recorded = Tracer(judged(model), "shared", [])(images[:5]).subject
     np.testing.assert_allclose(looked_at, recorded, rtol=1e-5)
@@ -285,7 +287,7 @@ def test_a_start_from_probabilities_is_noted():
     ):
         model = keras.Sequential([*body, *end])
         labels = np.asarray(model(UNIT.apply(images))).argmax(axis=1)
-        found = neuron_relevance(judged(model), RULES, "hidden", images, labels)
+        found = sum_neuron_relevance(judged(model), RULES, "hidden", images, labels)
         assert found.notes == notes
 
 
@@ -293,8 +295,8 @@ def test_relevance_counts_correct_inputs_of_each_class(trained):
     model, images, labels = trained
     wrong = labels.copy()
     wrong[:100] = (wrong[:100] + 1) % 3
-    found = neuron_relevance(judged(model), RULES, "hidden", images, wrong)
-    only = neuron_relevance(judged(model), RULES, "hidden", images[100:], labels[100:])
+    found = sum_neuron_relevance(judged(model), RULES, "hidden", images, wrong)
+    only = sum_neuron_relevance(judged(model), RULES, "hidden", images[100:], labels[100:])
     np.testing.assert_allclose(found.per_class, only.per_class, rtol=1e-4, atol=1e-3)
     assert found.inputs.sum() == only.inputs.sum() > 250
     total = found.per_class.sum(axis=0)
@@ -307,16 +309,22 @@ def test_relevance_counts_correct_inputs_of_each_class(trained):
 def test_a_measurement_holds_every_augmentation_against_controls(trained):
     model, images, labels = trained
     test, _ = pictures(120, 1)
-    split = Split.draw(120, 0.5, 0)
+    split = TestSetSplit.draw(120, 0.5, 0)
     assert set(split.base) | set(split.pool) == set(range(120))
     assert len(split.base) == 60
     extreme = np.random.default_rng(0).random((20, 8, 8, 1), np.float32)
     with capture_logs() as told:
-        fitted = fit(judged(model), images, labels, importance(neurons=[2, 4, 99]), CRITERIA)
+        fitted = fit_criteria(
+            judged(model), images, labels, importance(neurons=[2, 4, 99]), CRITERIA
+        )
     (warning,) = (line for line in told if line["log_level"] == "warning")
     assert (warning["wanted"], warning["possible"]) == (99, 12)
-    sets = {"extreme": compare(AugmentationSet.natural(extreme), "extreme", test, split, 3, 0.3, 0)}
-    measured = measure(fitted, test[split.base], test[split.pool], sets)
+    sets = {
+        "extreme": draw_controls(
+            AugmentationSet.natural(extreme), "extreme", test, split, 3, 0.3, 0
+        )
+    }
+    measured = measure_adequacy(fitted, test[split.base], test[split.pool], sets)
     before, found = measured.metrics["test_set"], measured.metrics["augmentations"]["extreme"]
     assert set(before) == {"inputs", *NAMES, "idc_2", "idc_4", "idc_12"}
     assert found["draws"] == 3
@@ -351,14 +359,14 @@ def test_a_measurement_holds_every_augmentation_against_controls(trained):
 
 def test_controls_are_disjoint_and_of_the_augmentations_size_and_strength():
     test, _ = pictures(100, 2)
-    split = Split.draw(100, 0.5, 1)
+    split = TestSetSplit.draw(100, 0.5, 1)
     lengths = np.linspace(0.05, 0.5, 12)
     changed = replace(
         AugmentationSet.natural(as_pixels(test[split.base[:12]])),
         sources=split.base[:12],
         l2=lengths,
     )
-    found = compare(changed, "x", test, split, 9, 0.3, 0)
+    found = draw_controls(changed, "x", test, split, 9, 0.3, 0)
     noise = list(found.noise())
     assert len(list(found.clean())) == len(noise) == 4  # 50 // 12
     drawn = np.concatenate(list(found.clean()))
@@ -369,26 +377,28 @@ def test_controls_are_disjoint_and_of_the_augmentations_size_and_strength():
         nearest = np.sqrt((flat.astype(float) ** 2).sum(-1)).min(axis=1)
         np.testing.assert_allclose(nearest, lengths, rtol=1e-3)
     with pytest.raises(UserError, match=r"lower attack\.inputs"):
-        compare(AugmentationSet.natural(as_pixels(test[:60])), "x", test, split, 2, 0.3, 0)
+        draw_controls(AugmentationSet.natural(as_pixels(test[:60])), "x", test, split, 2, 0.3, 0)
 
 
 def test_attacks_that_all_failed_are_held_against_unchanged_inputs():
     test, _ = pictures(60, 2)
-    split = Split.draw(60, 0.5, 1)
+    split = TestSetSplit.draw(60, 0.5, 1)
     stuck = AugmentationSet.natural(as_pixels(test[split.base[:10]]))
     stuck = replace(stuck, sources=split.base[:10])
-    draw = next(compare(stuck, "x", test, split, 2, 0.3, 0).noise())
+    draw = next(draw_controls(stuck, "x", test, split, 2, 0.3, 0).noise())
     apart = np.abs(draw[:, None] - as_pixels(test[split.base])[None]).max(axis=(2, 3, 4))
     assert apart.min(axis=1).max() < 1e-6
-    natural = compare(AugmentationSet.natural(stuck.images), "x", test, split, 2, 0.3, 0)
+    natural = draw_controls(AugmentationSet.natural(stuck.images), "x", test, split, 2, 0.3, 0)
     np.testing.assert_allclose(natural.lengths, 0.3 * 8)
 
 
 def test_the_clean_control_holds_none_of_the_augmentations_own_inputs():
     test, _ = pictures(60, 2)
-    split = Split.draw(60, 0.5, 1)
+    split = TestSetSplit.draw(60, 0.5, 1)
     own = split.pool[:10]
-    found = compare(AugmentationSet.natural(as_pixels(test[own]), own), "x", test, split, 9, 0.3, 0)
+    found = draw_controls(
+        AugmentationSet.natural(as_pixels(test[own]), own), "x", test, split, 9, 0.3, 0
+    )
     assert len(found.clean_draws) == 2  # 20 // 10
     assert not np.isin(np.concatenate(found.clean_draws), own).any()
     assert np.isin(np.concatenate(found.clean_draws), split.pool).all()
@@ -398,21 +408,21 @@ def test_the_clean_control_holds_none_of_the_augmentations_own_inputs():
 def test_the_defaults_leave_enough_inputs_for_every_draw(changes, tests):
     config = yaml.safe_load(compose(ROOT / "conf", changes))
     attack, draws = config["attack"], config["importance"]["draws"]
-    split = Split.draw(tests, attack["base_share"], 0)
+    split = TestSetSplit.draw(tests, attack["base_share"], 0)
     images = np.zeros((tests, 1, 1, 1), np.uint8)
     natural = split.pool[: attack["inputs"]]  # its own inputs are not drawn beside it
     augmentation = AugmentationSet.natural(as_pixels(images[natural]), natural)
-    assert len(compare(augmentation, "x", images, split, draws, 0.3, 0).clean_draws) == draws
+    assert len(draw_controls(augmentation, "x", images, split, draws, 0.3, 0).clean_draws) == draws
 
 
 def test_one_draw_has_no_spread(trained):
     model, images, labels = trained
     test, _ = pictures(60, 1)
-    split = Split.draw(60, 0.5, 0)
-    fitted = fit(judged(model), images, labels, importance(), CRITERIA)
+    split = TestSetSplit.draw(60, 0.5, 0)
+    fitted = fit_criteria(judged(model), images, labels, importance(), CRITERIA)
     some = AugmentationSet.natural(np.random.default_rng(0).random((20, 8, 8, 1), np.float32))
-    sets = {"x": compare(some, "x", test, split, 5, 0.3, 0)}
-    measured = measure(fitted, test[split.base], test[split.pool], sets)
+    sets = {"x": draw_controls(some, "x", test, split, 5, 0.3, 0)}
+    measured = measure_adequacy(fitted, test[split.base], test[split.pool], sets)
     found = measured.metrics["augmentations"]["x"]
     assert found["draws"] == 1
     assert found["idc_2"]["clean_std"] is None
@@ -434,7 +444,7 @@ def test_the_criteria_work_on_a_regressor():
     model.compile("adadelta", "mse")
     model.fit(UNIT.apply(images), labels / 2.0, epochs=1, verbose=0)
     # A regressor has no classes to choose one from.
-    fitted = fit(judged(model), images, None, importance(target_class=3), CRITERIA)
+    fitted = fit_criteria(judged(model), images, None, importance(target_class=3), CRITERIA)
     metrics = alone(fitted, images[:50])
     assert "distance_surprise" not in metrics
     assert metrics["likelihood_surprise"] > 0

@@ -11,9 +11,9 @@ from asterism.criteria import density, row_file
 from asterism.criteria.families import ACTIVATION_CRITERIA as REGISTERED
 from asterism.criteria.families import surprise
 from asterism.deepimportance import clusters as histogram
-from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.fitting import fit_criteria
 from asterism.deepimportance.judged_keras import JudgedKeras
-from asterism.deepimportance.measurement import measure
+from asterism.deepimportance.measurement import measure_adequacy
 
 
 class Endless:
@@ -52,8 +52,10 @@ def peak_bytes(model, train, test):
     images, labels = Endless(train, 0), np.zeros(train, np.int64)
     tracemalloc.start()
     try:
-        fitted = fit(JudgedKeras(model, UNIT), images, labels, importance(neurons=[4]), everything)
-        measured = measure(fitted, Endless(test, 1), Endless(0, 2), {})
+        fitted = fit_criteria(
+            JudgedKeras(model, UNIT), images, labels, importance(neurons=[4]), everything
+        )
+        measured = measure_adequacy(fitted, Endless(test, 1), Endless(0, 2), {})
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -13,8 +13,8 @@ import tensorflow as tf
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import COMPOSITES, RuleSettings
 from asterism.deepimportance.judged_keras import JudgedKeras, Propagator
-from asterism.deepimportance.keras_layers import network_of
-from asterism.deepimportance.network import Linear
+from asterism.deepimportance.keras_layers import build_network
+from asterism.deepimportance.network import LinearOperation
 from thinning import every
 
 L = keras.layers
@@ -81,7 +81,7 @@ def nested():
 def test_the_network_computes_what_the_model_does(build):
     model = randomised(build())
     x = np.random.default_rng(0).normal(size=(5, *model.input_shape[1:])).astype(np.float32)
-    network = network_of(model)
+    network = build_network(model)
     np.testing.assert_allclose(
         network.values(tf.constant(x))[-1], model(x, training=False), rtol=1e-3, atol=1e-4
     )
@@ -123,7 +123,7 @@ def causal():
 )
 def test_what_is_said_to_have_no_negative_value_has_none(build):
     model = randomised(build(), seed=1, bias=3)
-    network = network_of(model)
+    network = build_network(model)
     x = tf.constant(np.random.default_rng(0).uniform(0, 1, (50, *model.input_shape[1:])))
     values = network.values(x)
     np.testing.assert_allclose(values[-1], model(x, training=False), rtol=1e-3, atol=1e-4)
@@ -154,10 +154,11 @@ def test_layers_behind_negative_values_share_as_their_rules_say(build, layer):
 
 
 def test_batch_normalisation_is_folded_where_it_can_be():
-    kinds = [type(node.operation).__name__ for node in network_of(residual()).nodes[1:]]
-    assert kinds.count("Elementwise") == 1 + 2 + 1 + 1 + 1  # rescaling, relus, unfoldable, softmax
-    network = network_of(residual())
-    assert isinstance(network.nodes[network.outputs_of["stem"]].operation, Linear)
+    kinds = [type(node.operation).__name__ for node in build_network(residual()).nodes[1:]]
+    # rescaling, relus, unfoldable, softmax
+    assert kinds.count("ElementwiseOperation") == 1 + 2 + 1 + 1 + 1
+    network = build_network(residual())
+    assert isinstance(network.nodes[network.outputs_of["stem"]].operation, LinearOperation)
 
 
 def read_twice():
@@ -169,7 +170,7 @@ def read_twice():
 
 def test_batch_normalisation_stays_where_the_convolution_has_another_reader():
     model = randomised(read_twice(), seed=8)
-    network = network_of(model)
+    network = build_network(model)
     x = np.random.default_rng(0).normal(size=(4, 5, 5, 2)).astype(np.float32)
     values = network.values(tf.constant(x))
     for layer in ("shared", "normalised", "both"):
@@ -384,7 +385,7 @@ def test_float32_is_close_to_float64():
 def test_an_unsupported_layer_is_named_with_what_is_supported():
     model = keras.Sequential([keras.Input((4, 3)), L.LSTM(5, name="memory"), L.Dense(2)])
     with pytest.raises(UserError, match=r"'memory' .*LSTM .*Conv2D.*Dense"):
-        network_of(model)
+        build_network(model)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +403,7 @@ def test_sums_that_are_no_sums_of_tensors_are_named(join, message):
     x = join(L.MaxPooling2D(1)(inputs))
     model = keras.Model(inputs, L.Dense(2)(L.Flatten()(x)))
     with pytest.raises(UserError, match=rf"the layer '\w+' that {message} .*supported: .*Dense"):
-        network_of(model)
+        build_network(model)
 
 
 @pytest.mark.parametrize(
@@ -446,4 +447,4 @@ def test_relevance_starts_at_the_scores_and_goes_back(layer):
 def test_unsupported_settings_are_named(layer, message):
     model = keras.Sequential([keras.Input((4, 4, 2)), layer(), L.Flatten(), L.Dense(2)])
     with pytest.raises(UserError, match=message):
-        network_of(model)
+        build_network(model)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from asterism.deepimportance.keras_layers import network_of
-from asterism.deepimportance.network import Linear, Sum
+from asterism.deepimportance.keras_layers import build_network
+from asterism.deepimportance.network import LinearOperation, WeightedSum
 from asterism.deepimportance.rules import (
-    AlphaBeta,
-    Epsilon,
-    Flat,
-    Gamma,
+    AlphaBetaRule,
+    EpsilonRule,
+    FlatRule,
+    GammaRule,
     RelevanceStep,
-    WSquare,
-    ZBox,
+    WSquareRule,
+    ZBoxRule,
 )
 from thinning import every
 
@@ -35,14 +35,23 @@ LAYERS = {
     "global_pooling": ((4, 4, 3), lambda: L.GlobalAveragePooling2D()),
 }
 RULES = {
-    "zero": (Epsilon(0.0), lambda w, b, x, r: twins.epsilon_rule(w, b, x, r, 0.0)),
-    "epsilon": (Epsilon(0.1), lambda w, b, x, r: twins.epsilon_rule(w, b, x, r, 0.1)),
-    "alpha1_beta0": (AlphaBeta(1, 0), lambda w, b, x, r: twins.alpha_beta_rule(w, b, x, r, 1, 0)),
-    "alpha2_beta1": (AlphaBeta(2, 1), lambda w, b, x, r: twins.alpha_beta_rule(w, b, x, r, 2, 1)),
-    "alpha3_beta2": (AlphaBeta(3, 2), lambda w, b, x, r: twins.alpha_beta_rule(w, b, x, r, 3, 2)),
-    "gamma": (Gamma(0.25), lambda w, b, x, r: twins.gamma_rule(w, b, x, r, 0.25)),
-    "z_box": (ZBox(), lambda w, b, x, r: twins.z_box_rule(w, b, x, r, -1.0, 2.0)),
-    "w_square": (WSquare(), twins.w_square_rule),
+    "zero": (EpsilonRule(0.0), lambda w, b, x, r: twins.epsilon_rule(w, b, x, r, 0.0)),
+    "epsilon": (EpsilonRule(0.1), lambda w, b, x, r: twins.epsilon_rule(w, b, x, r, 0.1)),
+    "alpha1_beta0": (
+        AlphaBetaRule(1, 0),
+        lambda w, b, x, r: twins.alpha_beta_rule(w, b, x, r, 1, 0),
+    ),
+    "alpha2_beta1": (
+        AlphaBetaRule(2, 1),
+        lambda w, b, x, r: twins.alpha_beta_rule(w, b, x, r, 2, 1),
+    ),
+    "alpha3_beta2": (
+        AlphaBetaRule(3, 2),
+        lambda w, b, x, r: twins.alpha_beta_rule(w, b, x, r, 3, 2),
+    ),
+    "gamma": (GammaRule(0.25), lambda w, b, x, r: twins.gamma_rule(w, b, x, r, 0.25)),
+    "z_box": (ZBoxRule(), lambda w, b, x, r: twins.z_box_rule(w, b, x, r, -1.0, 2.0)),
+    "w_square": (WSquareRule(), twins.w_square_rule),
 }
 
 
@@ -54,8 +63,8 @@ def linear_layer(name):
     rng = np.random.default_rng(5)
     for weight in model.weights:
         weight.assign(rng.normal(size=weight.shape))
-    operation = network_of(model).nodes[-1].operation
-    assert isinstance(operation, Linear)
+    operation = build_network(model).nodes[-1].operation
+    assert isinstance(operation, LinearOperation)
     return model, operation, shape
 
 
@@ -97,7 +106,7 @@ def test_the_flat_rule_counts_what_an_output_sees():
     seen, none = twins.matrix_of(counting, shape)
     rng = np.random.default_rng(1)
     x, r = rng.normal(size=(1, *shape)), rng.normal(size=(1, *model.output_shape[1:]))
-    fast = Flat().share(RelevanceStep(operation, tf.constant(x), tf.constant(r), False)).numpy()
+    fast = FlatRule().share(RelevanceStep(operation, tf.constant(x), tf.constant(r), False)).numpy()
     slow = twins.flat_rule(seen, none, x.ravel(), r.ravel())
     np.testing.assert_allclose(fast.ravel(), slow, rtol=1e-7)
 
@@ -111,11 +120,11 @@ def test_operations_compute_what_the_layer_does(layer):
 
 def test_impossible_settings_are_rejected():
     with pytest.raises(ValueError, match="must be 1"):
-        AlphaBeta(2, 2)
+        AlphaBetaRule(2, 2)
     _, operation, shape = linear_layer("dense")
     x = tf.ones((1, *shape))
     with pytest.raises(ValueError, match="network's input"):
-        ZBox().share(RelevanceStep(operation, x, tf.ones((1, 5)), True))
+        ZBoxRule().share(RelevanceStep(operation, x, tf.ones((1, 5)), True))
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -124,6 +133,6 @@ def test_a_mean_of_tensors_is_a_sum_with_equal_weights(count):
     start = keras.Input((4,))
     parts = [L.Dense(3)(start) for _ in range(count)]
     model = keras.Model(start, L.Average()(parts))
-    network = network_of(model)
-    (mean,) = [n.operation for n in network.nodes if isinstance(n.operation, Sum)]
-    assert mean == Sum((1 / count,) * count)
+    network = build_network(model)
+    (mean,) = [n.operation for n in network.nodes if isinstance(n.operation, WeightedSum)]
+    assert mean == WeightedSum((1 / count,) * count)

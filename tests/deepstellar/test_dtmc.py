@@ -15,13 +15,13 @@ from asterism.deepstellar.criteria import (
 )
 from asterism.deepstellar.measurement import (
     choose_references,
+    compute_jaccard,
     detection_roc,
     item_codes,
-    jaccard,
     similarity_to_class,
 )
 from asterism.deepstellar.model.markov_chain import write_model_checker_files
-from asterism.deepstellar.model.trace_model import Dtmc, TraceModel, boundary_codes
+from asterism.deepstellar.model.trace_model import Dtmc, TraceModel, find_boundary_codes
 
 CLASSES = 3
 
@@ -64,7 +64,7 @@ def test_the_boundary_is_that_of_the_definition(seed, k, n_step):
     model, codes, _ = build(seed, k=k, n_step=n_step)
     visited = {cell for trace in as_cells(model, codes) for cell in trace}
     expected = twins.boundary(visited, n_step, k)
-    found = boundary_codes(model.abstraction, model.dtmc.codes, n_step)
+    found = find_boundary_codes(model.abstraction, model.dtmc.codes, n_step)
     assert np.all(np.diff(found) > 0)
     assert {tuple(c) for c in model.abstraction.cells(found).tolist()} == expected
 
@@ -195,7 +195,7 @@ def test_prism_files_tell_the_same(tmp_path):
 def test_similarity_is_the_jaccard_index(seed, items):
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, 4, (5, 6)), rng.integers(0, 4, (7, 6))
-    found = jaccard(item_codes(first, items), item_codes(second, items))
+    found = compute_jaccard(item_codes(first, items), item_codes(second, items))
     for i, j in itertools.product(range(5), range(7)):
         a, b = first[i].tolist(), second[j].tolist()
         if items == "transition":

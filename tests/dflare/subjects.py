@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SearchTask, SeedBudget
 from asterism.dflare.pair import ModelPair
@@ -64,7 +64,7 @@ def models(coarseness=0.5, seed=0):
 def under_test(original=None, compressed=None, operators=None, **limits):
     f, g = models()
     pair = ModelPair(original or f, compressed or g)
-    return PairUnderTest(pair, ImageDomain(operators or OPERATORS), TopLabel(), **limits)
+    return PairUnderTest(pair, ImageDomain(operators or OPERATORS), TopLabelComparison(), **limits)
 
 
 def search(items, numbers=None, run_seed=0, budget=None, subject=None, name="dflare", **changed):

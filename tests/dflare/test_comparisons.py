@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS, ProbabilisticComparison, build_comparison
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.params import ComparisonParams
 
@@ -434,11 +434,11 @@ def test_sureness_and_consequence_are_their_definitions(kind, options, shape, se
 
 
 def test_top_label_is_asked_for_probabilities_of_labels_only():
-    assert isinstance(TopLabel(), ProbabilisticComparison)
+    assert isinstance(TopLabelComparison(), ProbabilisticComparison)
     plain = build_comparison(
         ComparisonParams(kind="tolerance", options={"absolute": 1.0, "relative": 0.0}), (3,)
     )
-    with pytest.raises(UserError, match="Tolerance compares others"):
+    with pytest.raises(UserError, match="ToleranceComparison compares others"):
         Consequence.of(plain, ConsequenceParams(original=0.9, compressed=0.6))
 
 

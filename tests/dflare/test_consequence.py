@@ -9,10 +9,10 @@ from subjects import CLASSES, OPERATORS, models, seeds, under_test
 from subjects import search as search_of
 
 from asterism.core.messages.errors import UserError
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.lockstep import SeedBudget
-from asterism.dflare.outcome import Findings
+from asterism.dflare.outcome import SearchResult
 from asterism.dflare.trigger import _minimal, summarise
 from asterism.images import build_mutators
 
@@ -29,7 +29,7 @@ def search(items, numbers_=None, labels=None, budget=None, **changed):
 
 def consequences_of(items):
     """Says whether a trigger from one of these seeds is a consequential one."""
-    judge = Consequence.of(TopLabel(), ConsequenceParams(**SURE))
+    judge = Consequence.of(TopLabelComparison(), ConsequenceParams(**SURE))
     right = models(coarseness=1.2)[0].predict(items).argmax(1)
 
     def holds(trigger):
@@ -133,7 +133,7 @@ def test_a_seed_is_the_same_alone_in_any_batch_and_in_any_shard(order, cut):
 def test_both_kinds_of_queries_are_saved_and_told(tmp_path):
     findings = search(seeds(15)).run()
     findings.save(tmp_path)
-    assert as_rows(Findings.load(tmp_path)) == as_rows(findings)
+    assert as_rows(SearchResult.load(tmp_path)) == as_rows(findings)
     told = summarise(findings)
     first, consequential = {}, {}
     for trigger in findings.triggers:

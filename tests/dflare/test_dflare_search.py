@@ -13,11 +13,11 @@ from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.domains import Domain
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
-from asterism.dflare.outcome import Findings
+from asterism.dflare.outcome import SearchResult
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import ComparisonParams, SearchParams
 from asterism.dflare.searches import SEARCHES
-from asterism.dflare.trigger import draw_seeds, save_found, search_pair
+from asterism.dflare.trigger import draw_seeds, save_search_results, search_pair
 from asterism.models.isolated_model import ModelCrashError
 
 
@@ -248,10 +248,10 @@ def test_vectors_and_numbers_are_searched_like_images_and_labels(name, tmp_path)
     subject = PairUnderTest(ModelPair(f, g), domain, build_comparison(close, (1,)))
     seeds = draw_seeds(items, 12, 0)
     found = search_pair(searches, subject, seeds, SeedBudget(300), 0, minimise_queries=20)
-    summary = save_found(found, seeds, domain, tmp_path)[name]
+    summary = save_search_results(found, seeds, domain, tmp_path)[name]
     assert summary["triggered"] > 8
     assert summary["mean_minimal_l2"] <= summary["mean_l2"]
-    for trigger in Findings.load(tmp_path / name).triggers:
+    for trigger in SearchResult.load(tmp_path / name).triggers:
         item = trigger.item[np.newaxis]
         assert abs(f.predict(item) - g.predict(item))[0, 0] > TOLERANCE
         assert set(trigger.operators) <= {*domain.operators, "crossover", "mutation"}

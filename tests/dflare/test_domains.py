@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kinds import BOUNDS, CASES, KINDS, OPERATORS, OPTIONS, domain_of, items_of
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.validation import checked_names
+from asterism.core.parameters.validation import validate_names
 from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import DOMAINS, UNCHANGED, accept_bound, build_domain, within_bound
 from asterism.dflare.params import BoundParams, DomainParams, TriggerParams
@@ -281,7 +281,7 @@ def test_operators_and_bounds_are_those_of_the_kind_of_inputs(changes, message):
         "operators": {"gain": {}},
         "bound": {"measure": "linf", "limit": 0.1},
     }
-    with checked_names():
+    with validate_names():
         if message is None:
             TriggerParams.model_validate(values | changes)
             return

@@ -12,9 +12,9 @@ from asterism.core.resuming.work_units import ALONE, PartEnded, SharedWorkUnits,
 from asterism.core.running.stage import load_script
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import ImagePair, repair_images, search_images
-from asterism.dflare.outcome import Findings
+from asterism.dflare.outcome import SearchResult
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.dflare.searches.dflare import Dflare
+from asterism.dflare.searches.dflare import DflareSearch
 from asterism.models.classifier import FileClassifier
 from asterism.models.images_and_scores import PreprocessingParams
 from models.model_files import CLASSES, SHAPE, images, keras_model, write
@@ -153,7 +153,7 @@ def test_a_model_that_raises_loses_that_input_only(data, tmp_path):
     picky = write_picky(tmp_path / "f.onnx", 0.0), write_picky(tmp_path / "g.onnx", 0.3)
     summary = search(picky, data, tmp_path / "t", seeds=40)["dflare"]
     raised = data.test_images[:, 0, 1, 0] / 255 - data.test_images[:, 0, 0, 0] / 255 > 0.55
-    records = {r.seed: r for r in Findings.load(tmp_path / "t" / "dflare").seeds}
+    records = {r.seed: r for r in SearchResult.load(tmp_path / "t" / "dflare").seeds}
     of_seeds = [seed for seed in np.flatnonzero(raised).tolist() if seed in records]
     assert summary["failed"] >= len(of_seeds) > 0
     assert summary["triggered"] > 5
@@ -214,7 +214,7 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
     search(files[:2], data, tmp_path / "groups")
     assert tree(tmp_path / "groups") == tree(tmp_path / "whole")
 
-    real, calls = Dflare.run, []
+    real, calls = DflareSearch.run, []
 
     def dying(self):
         calls.append(1)
@@ -222,7 +222,7 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
             raise KeyboardInterrupt
         return real(self)
 
-    monkeypatch.setattr(Dflare, "run", dying)
+    monkeypatch.setattr(DflareSearch, "run", dying)
     with pytest.raises(KeyboardInterrupt):
         search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key"))
     assert not (tmp_path / "killed").exists()
@@ -237,7 +237,7 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
 
 def test_findings_come_back_as_they_were(files, data, tmp_path):
     search(files[:2], data, tmp_path / "t")
-    findings = Findings.load(tmp_path / "t" / "dflare")
+    findings = SearchResult.load(tmp_path / "t" / "dflare")
     findings.save(tmp_path / "copy")
     for name in ("seeds.csv", "triggers.csv", "triggers.npz", "minimal.npz"):
         original = (tmp_path / "t" / "dflare" / name).read_bytes()

@@ -9,10 +9,16 @@ from asterism.core.parameters.params import validate
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.domains import build_domain
 from asterism.dflare.lockstep import PairUnderTest
-from asterism.dflare.outcome import Findings
+from asterism.dflare.outcome import SearchResult
 from asterism.dflare.pair import ModelPair
 from asterism.dflare.params import TriggerParams
-from asterism.dflare.trigger import SearchSeeds, budget_of, draw_seeds, save_found, search_pair
+from asterism.dflare.trigger import (
+    SearchSeeds,
+    build_seed_budget,
+    draw_seeds,
+    save_search_results,
+    search_pair,
+)
 from set_options import section
 
 pytestmark = pytest.mark.slow
@@ -40,7 +46,7 @@ def under_test(kind, params, items):
 
 
 def searched(params, subject, seeds):
-    budget, minimise = budget_of(params), params.minimise_queries
+    budget, minimise = build_seed_budget(params), params.minimise_queries
     return search_pair(params.searches, subject, seeds, budget, 0, minimise_queries=minimise)
 
 
@@ -51,11 +57,11 @@ def test_all_searches_find_and_minimise_and_are_the_same_in_any_shard(kind, tmp_
     subject = under_test(kind, params, items)
     seeds = draw_seeds(items, params.seeds, 0)
     found = searched(params, subject, seeds)
-    summaries = save_found(found, seeds, subject.domain, tmp_path)
+    summaries = save_search_results(found, seeds, subject.domain, tmp_path)
     assert set(found) == {"dflare", "dflare_d", "dflare_r", "diffchaser"}
     f, g = pair_of(kind)
     for name, findings in found.items():
-        loaded = Findings.load(tmp_path / name)
+        loaded = SearchResult.load(tmp_path / name)
         assert summaries[name]["triggered"] > 0, name
         for trigger in [*loaded.triggers, *loaded.minimal]:
             item = trigger.item[np.newaxis]

@@ -5,7 +5,7 @@ import pytest
 from kinds import domain_of
 from subjects import OPERATORS, crashing, models, search, seeds, under_test
 
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.minimise import minimise
@@ -83,7 +83,7 @@ def test_an_edit_is_not_reverted_where_the_other_alone_leads_out_of_the_bound(li
     domain = domain_of("bytes", seed[np.newaxis])
     bound = BoundParams(measure="hamming", limit=limit)
     pair = ModelPair(Sure(lambda _: 0), Sure(lambda item: int((item != seed).any())))
-    subject = PairUnderTest(pair, domain, TopLabel(), bound)
+    subject = PairUnderTest(pair, domain, TopLabelComparison(), bound)
     (minimal,) = minimise(subject, found[np.newaxis], seed[np.newaxis], 50)
     assert np.array_equal(minimal, found) == kept
     assert (minimal != seed).any()

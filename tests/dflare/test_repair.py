@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.deploy import RepairedModel, write_fused, write_head
-from asterism.dflare.outcome import Findings, Trigger
+from asterism.dflare.outcome import SearchResult, Trigger
 from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import RepairParams
 from asterism.dflare.repair import (
@@ -19,8 +19,8 @@ from asterism.dflare.repair import (
     count_repairs,
     cross_validate,
     gather_examples,
-    obstacle_to_repair,
     repair_status,
+    why_not_repairable,
 )
 from asterism.dflare.repairers import REPAIRERS
 from onnx_texts import write_onnx
@@ -264,7 +264,9 @@ def test_without_other_images_their_agreement_is_not_known():
 
 def test_without_any_answer_there_is_nothing_to_learn_from():
     nothing = PairedOutputs(np.full((2, 1), np.nan), np.full((2, 1), np.nan), {0: "x", 1: "x"})
-    assert "every seed" in obstacle_to_repair(gather_examples(nothing, [4, 9], Findings([], [])))
+    assert "every seed" in why_not_repairable(
+        gather_examples(nothing, [4, 9], SearchResult([], []))
+    )
 
 
 @pytest.mark.parametrize(
@@ -354,7 +356,7 @@ def test_seeds_without_an_answer_are_left_out():
     g = np.array([[0.7, 0.3], [0.5, 0.5], [0.6, 0.4]], np.float32)
     trigger = Trigger(0, 3, ("x",), np.zeros(1), f[2], g[0])
     examples = gather_examples(
-        PairedOutputs(f, g, {1: "it crashed"}), [0, 7, 8], Findings([], [trigger])
+        PairedOutputs(f, g, {1: "it crashed"}), [0, 7, 8], SearchResult([], [trigger])
     )
     assert examples.origins.tolist() == [0, 2, 0], "an example stays with its seed"
     assert examples.original.tolist() == [0, 1, 1]

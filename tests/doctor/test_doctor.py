@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from asterism.cli import commands
 from asterism.core.files.locks import hold_lock
-from asterism.doctor import Check, as_json, as_text, hardware, project, software
+from asterism.doctor import Check, checks_as_json, format_checks, hardware, project, software
 from asterism.project import new_project
 from asterism.sweep.pipeline import lock_folder
 from places import ROOT
@@ -47,8 +47,8 @@ def named(checks, name):
 def test_errors_and_warnings_are_counted_and_advice_stands_below():
     checks = [Check("a", "ok", "fine"), Check("longer", "error", "bad", "do it")]
     checks.append(Check("b", "warning", "so"))
-    assert as_json(checks)["error"] == as_json(checks)["warning"] == 1
-    assert as_text(checks) == [
+    assert checks_as_json(checks)["error"] == checks_as_json(checks)["warning"] == 1
+    assert format_checks(checks) == [
         "ok       a       fine",
         "error    longer  bad",
         "                 → do it",
@@ -61,13 +61,13 @@ def test_errors_and_warnings_are_counted_and_advice_stands_below():
 
 
 def test_this_python_and_its_packages_are_enough():
-    assert software.python().status == "ok"
-    assert software.requirements().status == "ok"
+    assert software.check_python().status == "ok"
+    assert software.check_requirements().status == "ok"
 
 
 def test_another_python_is_an_error(monkeypatch):
     monkeypatch.setattr(sys, "version", "3.9.1 (main)")
-    check = software.python()
+    check = software.check_python()
     assert check.status == "error" and "3.9.1" in check.found and ">=3.11" in check.advice
 
 
@@ -80,7 +80,7 @@ def test_a_package_that_is_missing_or_of_another_version_is_an_error(monkeypatch
         return "1.26.4" if name == "numpy" else real(name)
 
     monkeypatch.setattr(metadata, "version", version)
-    check = software.requirements()
+    check = software.check_requirements()
     assert check.status == "error"
     assert "onnx is not installed" in check.found and "numpy 1.26.4 is not" in check.found
 
@@ -89,14 +89,14 @@ def test_versions_are_compared_with_the_lock(tmp_path):
     lock = tmp_path / "requirements.lock"
     torch = metadata.version("torch").partition("+")[0]
     lock.write_text(f"numpy==1.0\n    # via x\ntorch=={torch}\nno-such-package==3\n")
-    check = software.pinned(lock)
+    check = software.check_pinned_versions(lock)
     assert check.status == "warning" and "numpy" in check.found and "torch" not in check.found
     lock.write_text(f"torch=={torch}\nno-such-package==3\n")
-    check = software.pinned(lock)
+    check = software.check_pinned_versions(lock)
     assert (check.status, check.found[:15]) == ("ok", "1 packages are "), (
         "an absent one is no fault"
     )
-    assert software.pinned(tmp_path / "none").status == "warning"
+    assert software.check_pinned_versions(tmp_path / "none").status == "warning"
 
 
 def test_libraries_under_test_are_listed_with_what_is_pinned(tmp_path, monkeypatch):
@@ -105,14 +105,14 @@ def test_libraries_under_test_are_listed_with_what_is_pinned(tmp_path, monkeypat
     monkeypatch.setattr(
         software, "installed_versions", lambda: {"jax": "0.10.2", "torch": "not installed"}
     )
-    jax, torch = software.under_test(lock)
+    jax, torch = software.check_libraries_under_test(lock)
     assert jax.status == "warning" and "pinned is 0.0.1" in jax.found
     assert torch.status == "warning" and "asterism[libraries]" in torch.advice
 
 
 def test_without_a_compiler_and_without_git(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    checks = software.programs()
+    checks = software.check_external_programs()
     assert [(check.name, check.status) for check in checks] == [
         ("git", "error"), ("make", "warning"), ("compiler", "warning"),
     ]  # fmt: skip
@@ -123,7 +123,7 @@ def test_pins_are_read_by_canonical_names(tmp_path):
     lock.write_text(
         "# x==1\nBig_Name.x==1.0 ; python_version > '3'\n    # via a\nb==2.0+cpu\nc>=1\n"
     )
-    assert software.pins_of(lock) == {"big-name-x": "1.0", "b": "2.0+cpu"}
+    assert software.read_pins(lock) == {"big-name-x": "1.0", "b": "2.0+cpu"}
 
 
 # machine
@@ -134,7 +134,7 @@ def test_pins_are_read_by_canonical_names(tmp_path):
 )
 def test_cores_that_may_be_used_tell_how_many_jobs_to_run(usable, status, jobs, monkeypatch):
     monkeypatch.setattr(hardware.machine, "available_threads", lambda: usable)
-    check = hardware.cores()
+    check = hardware.check_cores()
     assert check.status == status
     assert jobs is None or f"--jobs {jobs}`" in check.found
 
@@ -143,8 +143,8 @@ def test_cores_that_may_be_used_tell_how_many_jobs_to_run(usable, status, jobs, 
 def test_memory_is_judged_by_what_is_free(free, status, monkeypatch):
     facts = namedtuple("Facts", "total available")(32e9, free * 1e9)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: facts)
-    monkeypatch.setattr(hardware, "memory_limit", lambda: None)
-    assert hardware.memory().status == status
+    monkeypatch.setattr(hardware, "read_memory_limit", lambda: None)
+    assert hardware.check_memory().status == status
 
 
 def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
@@ -153,7 +153,7 @@ def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
     (tmp_path / "max").write_text("4000000000\n")
     (tmp_path / "none").write_text("max\n")
     monkeypatch.setattr(hardware, "_LIMITS", (tmp_path / "none", tmp_path / "max"))
-    check = hardware.memory()
+    check = hardware.check_memory()
     assert check.status == "warning" and "4.0 GB free of 4.0 GB" in check.found
 
 
@@ -161,23 +161,23 @@ def test_the_limit_of_a_container_counts(monkeypatch, tmp_path):
 def test_a_disk_is_judged_by_its_room(free, status, monkeypatch):
     usage = namedtuple("Usage", "total used free")(1e12, 0, free * 1e9)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage)
-    assert {check.status for check in hardware.disks()} == {status}
+    assert {check.status for check in hardware.check_disks()} == {status}
 
 
 def test_a_wrong_machine_yaml_is_an_error_of_its_own(own, monkeypatch):
     monkeypatch.delenv("ASTERISM_STATE_ROOT")
     (own / "machine.yaml").write_text("state.rot: x\n")
-    check = named(hardware.disks(), "state.root")
+    check = named(hardware.check_disks(), "state.root")
     assert check.status == "error" and "unknown setting" in check.found
 
 
 def test_a_graphics_card_is_named(tmp_path, monkeypatch):
-    assert hardware.graphics().status == "ok"
+    assert hardware.check_graphics_cards().status == "ok"
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 'Card 1'\necho 'Card 2'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert "Card 1, Card 2" in hardware.graphics().found
+    assert "Card 1, Card 2" in hardware.check_graphics_cards().found
 
 
 def test_a_program_for_graphics_that_fails_is_a_warning(monkeypatch, tmp_path):
@@ -185,13 +185,13 @@ def test_a_program_for_graphics_that_fails_is_a_warning(monkeypatch, tmp_path):
     program.write_text("#!/bin/sh\necho the driver does not answer\nexit 9\n")
     program.chmod(0o755)
     monkeypatch.setattr(shutil, "which", lambda name: str(program))
-    assert hardware.graphics().status == "warning"
+    assert hardware.check_graphics_cards().status == "warning"
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "access", lambda *_: False)
     monkeypatch.chdir(tmp_path)
-    checks = hardware.disks()
+    checks = hardware.check_disks()
     assert {check.status for check in checks} == {"error"}
     elsewhere = {check.name for check in checks if "machine.yaml" in check.advice}
     assert elsewhere == {check.name for check in checks} - {"disk: project"}
@@ -201,20 +201,20 @@ def test_a_folder_that_cannot_be_written_is_an_error(monkeypatch, tmp_path):
 
 
 def test_a_new_project_is_ready(own):
-    checks = project.project(own)
+    checks = project.check_project(own)
     assert {check.status for check in checks} == {"ok"}
     assert named(checks, "locks").found == "none is held or left behind"
 
 
 def test_without_a_project_only_that_is_said(tmp_path):
-    (check,) = project.project(tmp_path)
+    (check,) = project.check_project(tmp_path)
     assert check.status == "warning" and "asterism new" in check.advice
 
 
 def test_changed_files_and_wrong_parameters_are_seen(own):
     (own / "params.yaml").write_text("seed: many\n")
     (own / "conf/own.yaml").write_text("a: 1\n")
-    checks = project.project(own)
+    checks = project.check_project(own)
     assert named(checks, "params.yaml").status == "error"
     tree = named(checks, "tree")
     assert tree.status == "warning" and "params.yaml, conf/own.yaml" in tree.found
@@ -222,18 +222,18 @@ def test_changed_files_and_wrong_parameters_are_seen(own):
 
 def test_a_project_without_git_is_an_error(own):
     shutil.rmtree(own / ".git")
-    assert named(project.project(own), "tree").status == "error"
+    assert named(project.check_project(own), "tree").status == "error"
 
 
 def test_the_remote_is_named_and_looked_for(own, tmp_path):
     config = own / ".dvc/config"
     section = f"['remote \"store\"']\n    url = {tmp_path}/far\n"
     config.write_text(f"[core]\n    remote = store\n{section}")
-    assert project.remote(own).status == "warning"
+    assert project.check_remote(own).status == "warning"
     (tmp_path / "far").mkdir()
-    assert project.remote(own) == Check("remote", "ok", f"store: {tmp_path}/far")
+    assert project.check_remote(own) == Check("remote", "ok", f"store: {tmp_path}/far")
     config.write_text("[core]\n    remote = store\n")
-    assert project.remote(own).status == "error"
+    assert project.check_remote(own).status == "error"
 
 
 def test_locks_that_are_held_or_left_are_told_apart(own):
@@ -244,13 +244,13 @@ def test_locks_that_are_held_or_left_are_told_apart(own):
     ended.wait()
     gone = {"pid": ended.pid, "cmd": "dvc exp run"}
     (temporary / "rwlock").write_text(json.dumps({"write": {"a": gone}, "read": {"b": [gone]}}))
-    (check,) = project.locks(own)
+    (check,) = project.check_locks(own)
     assert "which has ended" in check.found and "dvc exp run" in check.found
     (temporary / "rwlock").unlink()
     with hold_lock(temporary / "lock"), hold_lock(lock_folder(own) / f"{'ab' * 32}.lock"):
-        dvc, running = project.locks(own)
+        dvc, running = project.check_locks(own)
     assert "DVC command" in dvc.found and "1 stages are running" in running.found
-    assert [check.status for check in project.locks(own)] == ["ok"]
+    assert [check.status for check in project.check_locks(own)] == ["ok"]
 
 
 @pytest.mark.parametrize("name", ["lock", "rwlock"])
@@ -258,23 +258,23 @@ def test_locks_that_are_held_or_left_are_told_apart(own):
 def test_a_lock_that_is_no_file_is_told(own, name, make):
     (own / ".dvc/tmp").mkdir(exist_ok=True)
     make(own / ".dvc/tmp" / name)
-    (check,) = project.locks(own)
+    (check,) = project.check_locks(own)
     assert check.status == "error" and f"tmp/{name} is a" in check.found
 
 
 def test_a_folder_for_programs_that_others_can_write_to_is_told(monkeypatch):
     with entered_by_others() as folder:
         monkeypatch.setenv("ASTERISM_PROGRAMS_ROOT", str(folder))
-        assert hardware.own_programs().status == "ok"
+        assert hardware.check_programs_root().status == "ok"
         folder.chmod(0o777)
-        check = hardware.own_programs()
+        check = hardware.check_programs_root()
     assert check.status == "error" and "chmod go-w" in check.found
 
 
 def test_a_damaged_list_of_locks_is_told(own):
     (own / ".dvc/tmp").mkdir(exist_ok=True)
     (own / ".dvc/tmp/rwlock").write_text("[1, 2")
-    (check,) = project.locks(own)
+    (check,) = project.check_locks(own)
     assert "damaged" in check.found and "delete" in check.advice
 
 
@@ -282,7 +282,7 @@ def test_gits_lock_and_workspaces_that_are_left_are_told(own):
     (own / ".git/index.lock").touch()
     (own / ".dvc/tmp/exps/tmpabc").mkdir(parents=True)
     (own / ".dvc/tmp/asterism/workspaces/one-1").mkdir(parents=True)
-    git, workspaces = project.locks(own)
+    git, workspaces = project.check_locks(own)
     assert git.status == "error" and "rm " in git.advice
     assert "2 workspaces" in workspaces.found
 
@@ -294,7 +294,7 @@ def test_gits_lock_and_workspaces_that_are_left_are_told(own):
 def test_saved_state_is_looked_at(monkeypatch, statuses, damaged, status):
     entries = [SimpleNamespace(size=3e6, status=one, damaged=damaged) for one in statuses]
     monkeypatch.setattr(project.saved_state, "saved_runs", lambda: entries)
-    (check,) = project.saved_runs()
+    (check,) = project.check_saved_runs()
     assert check.status == status
 
 
@@ -314,4 +314,4 @@ def test_the_status_is_1_where_something_stops_a_run(own):
 
 
 def test_the_checkout_has_its_pinned_versions():
-    assert software.pinned(ROOT / "requirements.lock").status == "ok"
+    assert software.check_pinned_versions(ROOT / "requirements.lock").status == "ok"

@@ -13,7 +13,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import saved_facts
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.oracle.finding import (
     CRASH,
@@ -25,7 +25,7 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.report.confirming import run_script
-from asterism.differential.report.decisions import recorded_words
+from asterism.differential.report.decisions import exception_and_words
 from collection.calls.call import (
     FRAMEWORKS,
     VARIANTS,
@@ -124,7 +124,7 @@ def test_the_text_of_an_input_gives_it(fill, values, dtype, shape):
 
 
 def test_a_worker_gives_results_failures_and_its_end():
-    with CallWorkers("numpy", Limits(2.0), JUDGE) as workers:
+    with CallWorkers("numpy", WorkerLimits(2.0), JUDGE) as workers:
         ran = workers.run("import numpy as np\nexpected = (np.arange(3), None, [1.5])", "expected")
         assert [a.tolist() for a in ran.arrays] == [[0, 1, 2], 1.5]
         assert ran.dtypes == ("int64", "float64")
@@ -329,7 +329,7 @@ def test_the_innermost_condition_of_openvino_tells_failures_apart():
     head = "Check 'false' failed at report.cpp:151: FrontEnd API failed. -- aten::hstack: "
     cause = "Check 'is_axis_valid(axis, r)' failed at util.cpp:336: Axis 1 out of the range [-1, 0]"
     finding = Finding(0, ERROR, "run", "openvino", ("pytorch",), message=head + cause)
-    _, words = recorded_words(finding)
+    _, words = exception_and_words(finding)
     assert words[0] == "is_axis_valid(axis, r)" and "Axis" in words
     older = head.replace("false", "is_conversion_successful") + cause
     assert all(word in older for word in words)
@@ -355,7 +355,7 @@ def test_a_script_holds_the_call_and_what_is_expected(framework):
 def test_some_calls_of_each_framework_run(framework, state_root):
     calls = dict(list(calls_of(framework).items())[:3])
     first, *_, last = variants_of(framework)
-    with CallWorkers(framework, Limits(300.0), JUDGE) as workers:
+    with CallWorkers(framework, WorkerLimits(300.0), JUDGE) as workers:
         shown = [one for _, one in run_calls(calls, [first, last], workers, state_root, {})]
     assert len(shown) == 6
     assert json.dumps([asdict(one) for one in shown])

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from small_findings import facts
 
-from asterism.config import changed_params
+from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.record import Record
+from asterism.differential.engine.record import ExecutionRecord
 from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.oracle.finding import SILENT_ACCEPTANCE, Finding
 from asterism.differential.params import TriageSettings
@@ -51,7 +51,7 @@ def record():
     given = {"jax:jit": [np.ones((2, 3), np.float32)]}
     for backend in ("pytorch:eager", "tensorflow:eager", *REFERENCES):
         given[backend] = ExecutionOutcome(0, backend, "build", "error", "ValueError", "no")
-    kept = Record()
+    kept = ExecutionRecord()
     kept.add([made_result(given, OUTSIDE)])
     return kept
 
@@ -134,7 +134,7 @@ def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
     (piece / TRIAGED).mkdir(parents=True)
     write_json(piece / TRIAGED / "unique.json", [])
     write_json(piece / FACTS, {"models": 2, "backends": ["jax:jit"], **TOOK})
-    settings = changed_params(TriageSettings, [])
+    settings = compose_changed_params(TriageSettings, [])
     gathering.gather(settings, tmp_path / "findings", tmp_path / "pieces", [])
     units = {"reading": "piece", "collecting": "finding", "other versions": "finding"}
     assert dict(shown) == units

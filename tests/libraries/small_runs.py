@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.execution import execute
@@ -16,7 +16,7 @@ from asterism.differential.engine.tasks import Result, Task
 from asterism.differential.engine.worker_pool import WorkerPool
 
 #: Time and memory enough for any worker that does not fail.
-LIMITS = Limits(300.0, 8000)
+LIMITS = WorkerLimits(300.0, 8000)
 
 
 def worker_environment(module, folder="tests"):

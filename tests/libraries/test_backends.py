@@ -10,14 +10,14 @@ from asterism.differential.adapters.backend_names import (
     FLOAT64,
     REFERENCES,
     check_backends,
-    coarsely_perturbed,
     converter_of,
+    find_coarse_perturbed_runs,
     float64_runs,
     is_backend,
     library_of,
     option_of,
-    reads_given,
-    under_test,
+    reads_given_files,
+    select_under_test,
 )
 from asterism.differential.adapters.code import BackendCode, Prepared
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
@@ -31,8 +31,8 @@ from libraries.small_runs import task_of, working
 from memo.small_graphs import layer
 
 ALL = [(name, option) for name in LIBRARIES for option in LIBRARIES[name].all_options()]
-GIVEN = [f"{name}:{option}" for name, option in ALL if reads_given(f"{name}:{option}")]
-BACKENDS = [one for one in ALL if under_test([":".join(one)]) and ":".join(one) not in GIVEN]
+GIVEN = [f"{name}:{option}" for name, option in ALL if reads_given_files(f"{name}:{option}")]
+BACKENDS = [one for one in ALL if select_under_test([":".join(one)]) and ":".join(one) not in GIVEN]
 
 
 @pytest.mark.parametrize(("library", "option"), BACKENDS)
@@ -48,7 +48,7 @@ def test_every_librarys_backends_are_known(library, option):
 @pytest.mark.parametrize("backend", GIVEN)
 def test_backends_of_given_files_run_no_generated_models(backend):
     assert is_backend(backend) and converter_of(backend) is None
-    assert bool(under_test([backend])) == (backend not in float64_runs())
+    assert bool(select_under_test([backend])) == (backend not in float64_runs())
     with pytest.raises(UserError, match="has no backend"):
         check_backends([backend])
 
@@ -63,7 +63,7 @@ def test_references_are_not_under_test():
             check_backends([backend])
         said, known = str(error.value).split("known:")
         assert repr(option_of(backend)) in said and option_of(backend) not in known
-    assert under_test(("jax:jit", *FLOAT64, "litert:tflite")) == ["jax:jit", "litert:tflite"]
+    assert select_under_test(("jax:jit", *FLOAT64, "litert:tflite")) == ["jax:jit", "litert:tflite"]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_jump_that_rounding_crosses_is_no_bug_and_a_wrong_value_beside_it_is(h
         assert 0 in result.outputs[backend]["normal"][0][:5], "some cross the jump"
     verdict = verdict_on(graph, result)
     assert verdict.findings == [] and verdict.agreed == 3
-    fine = {b: o for b, o in result.outputs.items() if b not in coarsely_perturbed()}
+    fine = {b: o for b, o in result.outputs.items() if b not in find_coarse_perturbed_runs()}
     assert verdict_on(graph, replace(result, outputs=fine)).findings, "it shows nowhere else"
     result.outputs[HINTED[0]]["normal"][0][-1] = 4.0
     (found,) = verdict_on(graph, result).findings
@@ -173,8 +173,10 @@ def test_coarse_rounding_is_measured_only_where_something_rounds_so(
     graph = chained((4,), lambda _: relu, dtype=dtype)
     inputs = {"normal": [np.ones((1, 4), dtype)]}
     result = hinted_pool.run(Task(0, graph, inputs, backends=(*backends, *FLOAT64)))
-    ran = [run for run in coarsely_perturbed() if run in result.outputs]
-    assert {coarsely_perturbed()[run] for run in ran} == asked and len(ran) == 2 * len(asked)
+    ran = [run for run in find_coarse_perturbed_runs() if run in result.outputs]
+    assert {find_coarse_perturbed_runs()[run] for run in ran} == asked and len(ran) == 2 * len(
+        asked
+    )
 
 
 #: TensorFlow pools no float64 in three axes.

@@ -20,8 +20,8 @@ from asterism.differential.report.writing import (
     LONGEST,
     KnownIssue,
     Reporter,
+    find_known_issue,
     folder_name,
-    issue_of,
     read_known_issues,
     report_text,
 )
@@ -255,9 +255,9 @@ def test_known_issues_are_a_mapping(tmp_path):
 
 def test_a_known_issue_is_that_of_a_signature_and_of_its_inputs():
     known = {"a |": KnownIssue("1", "no large numbers", "largest"), "a": KnownIssue("2")}
-    assert issue_of(known, "a | b", ["largest"]) == known["a |"]
-    assert issue_of(known, "a | b", ["normal"]) == known["a"]
-    assert issue_of(known, "c", ["normal"]) is None
+    assert find_known_issue(known, "a | b", ["largest"]) == known["a |"]
+    assert find_known_issue(known, "a | b", ["normal"]) == known["a"]
+    assert find_known_issue(known, "c", ["normal"]) is None
 
 
 def test_the_table_of_this_project_names_links_only():

@@ -13,12 +13,12 @@ from asterism.core.parameters.params import read_params
 from asterism.core.resuming import checkpoints
 from asterism.core.resuming.work_units import SharedWorkUnits, WorkUnits
 from asterism.core.running.stage import load_script
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.backend_names import REFERENCES
 from asterism.differential.engine import execution
 from asterism.differential.engine.execution import LiveLine, execute, parts_of
 from asterism.differential.engine.inputs import SPECIAL_DISTRIBUTIONS, sample_inputs, special_inputs
-from asterism.differential.engine.record import FOLDERS, Record
+from asterism.differential.engine.record import FOLDERS, ExecutionRecord
 from asterism.differential.engine.tasks import ExecutionOutcome, LayerDescription, Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.store import write_models
@@ -35,7 +35,7 @@ GRAPHS = [chained((size,), layer("Dense", units=2)) for size in (2, 3, 4)]
 @pytest.fixture(scope="module")
 def worker_pool():
     environment = worker_environment(small_library.__name__)
-    with WorkerPool(BACKENDS, Limits(60.0, 2000), environment=environment) as made:
+    with WorkerPool(BACKENDS, WorkerLimits(60.0, 2000), environment=environment) as made:
         made.start()
         yield made
 
@@ -60,7 +60,7 @@ def test_layers_are_asked_of_the_next_worker_where_one_is_missing(worker_pool):
 def test_a_record_is_read_as_it_was_written(worker_pool, tmp_path):
     record = execute(GRAPHS, worker_pool, ["normal", "wide", "nan"], 0)
     record.save(tmp_path)
-    read = Record.load(tmp_path)
+    read = ExecutionRecord.load(tmp_path)
     tasks = list(record.tasks())
     assert tasks == list(read.tasks())
     assert len(tasks) == 2 * len(GRAPHS)  # what is special is a task of its own
@@ -102,7 +102,7 @@ def test_a_killed_run_is_taken_up_at_the_model_where_it_was(worker_pool, monkeyp
     with pytest.raises(KeyboardInterrupt):
         execute(GRAPHS, worker_pool, ["normal", "nan"], 0, units)
     parts = parts_of(GRAPHS, worker_pool.backends, ["normal", "nan"])
-    (so_far,) = units.so_far(parts, Record.copied)
+    (so_far,) = units.so_far(parts, ExecutionRecord.copied)
     assert [task["index"] for task in so_far.tasks()] == [0, 0], "the model that is complete"
     record = execute(GRAPHS, worker_pool, ["normal", "nan"], 0, SharedWorkUnits("execute", "key"))
     assert seen == [0, 0, 1, 1, 1, 1, 2, 2], "what was saved is not run again"
@@ -112,7 +112,7 @@ def test_a_killed_run_is_taken_up_at_the_model_where_it_was(worker_pool, monkeyp
 def test_a_state_gets_each_model_once_however_often_it_is_saved(worker_pool, tmp_path):
     written = {}
     whole = execute(GRAPHS, worker_pool, ["normal"], 0)
-    record = Record()
+    record = ExecutionRecord()
     for result in whole.results(3):
         record.add([result])
         record.save(tmp_path)
@@ -199,7 +199,7 @@ def test_a_rejected_model_is_one_however_often_it_was_run(tmp_path, monkeypatch)
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)
     write_models(tmp_path / "artifacts/generate_models", {"one": branching(), "two": branching()})
-    record, results = Record(), []
+    record, results = ExecutionRecord(), []
     for distribution in ("normal", "nan"):
         rejected = ExecutionOutcome(0, "jax:jit", "build", "error", "ValueError", "no")
         results.append(Result(0, (distribution,), {"jax:jit": rejected}))
@@ -224,25 +224,25 @@ def test_a_rejected_model_is_one_however_often_it_was_run(tmp_path, monkeypatch)
     ],
 )
 def test_a_record_of_something_else_is_rejected(key, value, said, tmp_path):
-    outcome, record = ExecutionOutcome(1, "jax:jit", "run", "ok"), Record()
+    outcome, record = ExecutionOutcome(1, "jax:jit", "run", "ok"), ExecutionRecord()
     record.add([Result(1, ("normal",), {"jax:jit": outcome})])
     record.save(tmp_path)
-    (result,) = Record.load(tmp_path).results(2)
+    (result,) = ExecutionRecord.load(tmp_path).results(2)
     assert (result.index, result.outcomes) == (1, {"jax:jit": outcome})
     (path,) = (tmp_path / FOLDERS[0]).iterdir()
     write_json(path, [{**read_json(path)[0], key: value}])
     with pytest.raises(UserError, match=said) as error:
-        list(Record.load(tmp_path).results(2))
+        list(ExecutionRecord.load(tmp_path).results(2))
     assert "task 0" in str(error.value)
 
 
 def test_a_record_without_outputs_of_a_model_is_rejected(tmp_path):
     with pytest.raises(UserError, match="no folder 'outcomes'"):
-        Record.load(tmp_path)
-    record = Record()
+        ExecutionRecord.load(tmp_path)
+    record = ExecutionRecord()
     record.add([Result(1, ("normal",), {})])
     record.save(tmp_path)
     assert read_arrays(tmp_path / FOLDERS[1] / "00000001.npz") == {}
     (tmp_path / FOLDERS[1] / "00000001.npz").unlink()
     with pytest.raises(UserError, match="no outputs"):
-        Record.load(tmp_path)
+        ExecutionRecord.load(tmp_path)

@@ -13,7 +13,7 @@ from asterism.core.resuming.work_units import work_units
 from asterism.core.running.stage import load_script
 from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.engine.execution import backends_of, parts_of
-from asterism.differential.engine.record import FOLDERS, Record
+from asterism.differential.engine.record import FOLDERS, ExecutionRecord
 from asterism.memo.graphs.store import write_models
 from libraries.small_results import chained, made_result
 from memo.small_graphs import layer
@@ -50,7 +50,7 @@ def test_it_judges_finished_parts_and_what_is_saved_of_others(project):
     assert len(parts) > 2
 
     def job(models, stops, checkpoint):
-        record = Record()
+        record = ExecutionRecord()
         for model in models:
             record.add([result(model, "jax:jit")])
             checkpoint.save(record.save, FOLDERS)
@@ -64,7 +64,7 @@ def test_it_judges_finished_parts_and_what_is_saved_of_others(project):
         names[1]: lambda checkpoint: job(parts[names[1]], True, checkpoint),
     }
     with pytest.raises(KeyboardInterrupt):
-        units.gather(jobs, Record.load)
+        units.gather(jobs, ExecutionRecord.load)
     said = runner.invoke(app, ["findings"]).output
     done = len(parts[names[0]]) + 1
     assert f"{done} of 5 models have run; {done} findings" in said

@@ -8,7 +8,7 @@ from asterism.differential.adapters.library import LIBRARIES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
-from asterism.differential.oracle.finding import signature
+from asterism.differential.oracle.finding import defect_signature
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from libraries.small_results import chained, made_finding, verdict_on
 from libraries.small_runs import cotangent, differentiating, task_of, working
@@ -81,7 +81,7 @@ def test_integers_have_no_gradient():
 
 def test_a_defect_of_gradients_is_another_than_one_of_values():
     values, gradients = (made_finding(kind=kind) for kind in ("normal", "gradient"))
-    assert signature(values, "Dense()") != signature(gradients, "Dense()")
+    assert defect_signature(values, "Dense()") != defect_signature(gradients, "Dense()")
 
 
 @pytest.mark.parametrize("name", [n for n in LIBRARIES if not LIBRARIES[n].differentiates])

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.report.writing import KnownIssue, Reporter
@@ -41,7 +41,7 @@ def worker_pool(tmp_path_factory):
     os.environ[SWITCH] = str(switch)
     environment = worker_environment("libraries.injected_library") | {SWITCH: str(switch)}
     backends = ("injected:eager", *FLOAT64, "tensorflow:eager", "pytorch:eager")
-    with working(backends, Limits(20.0, 600), environment=environment) as made:
+    with working(backends, WorkerLimits(20.0, 600), environment=environment) as made:
         made.switch = switch
         yield made
 

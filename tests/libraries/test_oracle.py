@@ -9,12 +9,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
-from asterism.differential.engine.messages import is_unsupported, last_words, without_noise
+from asterism.differential.engine.messages import (
+    find_abort_message,
+    is_unsupported,
+    strip_volatile_parts,
+)
 from asterism.differential.engine.tasks import ExecutionOutcome
-from asterism.differential.oracle.finding import EarlierModel, Finding, signature, skeleton
+from asterism.differential.oracle.finding import (
+    EarlierModel,
+    Finding,
+    defect_signature,
+    message_skeleton,
+)
 from asterism.differential.oracle.oracle import REMEMBERED, Histories
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, spreads_of
-from asterism.differential.oracle.unsupported import names_in, unsupported_table
+from asterism.differential.oracle.unsupported import find_named_layers, unsupported_table
 from asterism.differential.params import Tolerance
 from asterism.memo.graphs.graph import WeightEdit
 from asterism.memo.universe.tensors import EPSILON
@@ -285,19 +294,25 @@ def test_special_weights_have_the_severity_of_special_inputs():
 
 def test_of_a_message_whole_words_are_kept_and_of_a_log_the_last_ones():
     log = " ".join(f"line {i}" for i in range(500))
-    begin, end = without_noise(log), without_noise(log, end=True)
+    begin, end = strip_volatile_parts(log), strip_volatile_parts(log, end=True)
     assert begin.endswith(" …") and log.startswith(begin[:-1])
     assert end.startswith("… ") and log.endswith(end[1:])
     assert 590 < len(begin) < 605 and 590 < len(end) < 605
-    assert without_noise("a short one") == without_noise("a short one", end=True) == "a short one"
+    assert (
+        strip_volatile_parts("a short one")
+        == strip_volatile_parts("a short one", end=True)
+        == "a short one"
+    )
 
 
 def test_a_message_does_not_say_which_of_two_equal_constants_a_converter_kept():
     loop = (
         'Node, ("functional_1/a_1/while_loop", Loop, "") : ("functional_1/a_1/{}:0": tensor(int32))'
     )
-    assert without_noise(loop.format("time")) == without_noise(loop.format("loop_counter"))
-    assert "Loop" in without_noise(loop) and "int32" in without_noise(loop)
+    assert strip_volatile_parts(loop.format("time")) == strip_volatile_parts(
+        loop.format("loop_counter")
+    )
+    assert "Loop" in strip_volatile_parts(loop) and "int32" in strip_volatile_parts(loop)
 
 
 @pytest.mark.parametrize(
@@ -363,10 +378,10 @@ def test_signatures_are_stable():
     place = {"exception": "E", "frame": "f:g"}
     one = made_finding("error", message="Node 'a_1' (0x12) failed at 17", **place)
     two = made_finding("error", message="Node 'b' failed at 3", model=9, **place)
-    assert signature(one) == signature(two)
-    assert skeleton("shape [3, 4] of 'abc' is bad") == "shape of is bad"
-    assert "0x7f" not in without_noise("at 0x7fab12 in /tmp/x/y.py")
-    assert "/tmp" not in without_noise("/tmp/x/y.py")
+    assert defect_signature(one) == defect_signature(two)
+    assert message_skeleton("shape [3, 4] of 'abc' is bad") == "shape of is bad"
+    assert "0x7f" not in strip_volatile_parts("at 0x7fab12 in /tmp/x/y.py")
+    assert "/tmp" not in strip_volatile_parts("/tmp/x/y.py")
     assert Finding.from_json(one.to_json()) == one
 
 
@@ -426,19 +441,19 @@ def test_an_abort_is_told_by_its_own_line(line, said):
         RETRACING,
         "    @ 0x7f12 f",
     ]
-    told = without_noise("\n".join(last_words(lines)), end=True)
+    told = strip_volatile_parts("\n".join(find_abort_message(lines)), end=True)
     assert told.startswith(said) and "retracing" not in told and "slow" not in told
 
 
 def test_all_lines_of_an_exception_that_ends_a_process_are_told():
     lines = ["x", "terminate called after throwing an instance of 'E'", "  what():  no", "Aborted"]
-    assert last_words(lines) == lines[1:]
+    assert find_abort_message(lines) == lines[1:]
 
 
 def test_without_such_words_the_latest_lines_stand_but_no_warnings():
     lines = [RETRACING, *(f"line {n}" for n in range(12)), "x.py:3: UserWarning: no", RETRACING]
-    assert last_words(lines) == [f"line {n}" for n in range(4, 12)]
-    assert last_words([RETRACING]) == []
+    assert find_abort_message(lines) == [f"line {n}" for n in range(4, 12)]
+    assert find_abort_message([RETRACING]) == []
 
 
 DENSE = chained((3,), layer("Dense", units=2))
@@ -495,8 +510,10 @@ def test_a_model_that_runs_with_some_inputs_only_counts_in_both_columns():
 
 def test_names_are_read_in_the_messages_of_libraries():
     first = GRAPHS[0].layers[0]
-    assert names_in(f"Exception encountered when calling n{first}_lstm: no", GRAPHS[0]) == ["LSTM"]
-    assert names_in("Converting op `aten::lstm` and aten::lstm", DENSE) == ["aten::lstm"]
-    assert names_in("Operator 'GridSample' is not supported", DENSE) == ["GridSample"]
-    assert names_in("ValueError: axis is not supported", DENSE) == []
-    assert names_in("n11_lstm is not there", DENSE) == []
+    assert find_named_layers(
+        f"Exception encountered when calling n{first}_lstm: no", GRAPHS[0]
+    ) == ["LSTM"]
+    assert find_named_layers("Converting op `aten::lstm` and aten::lstm", DENSE) == ["aten::lstm"]
+    assert find_named_layers("Operator 'GridSample' is not supported", DENSE) == ["GridSample"]
+    assert find_named_layers("ValueError: axis is not supported", DENSE) == []
+    assert find_named_layers("n11_lstm is not there", DENSE) == []

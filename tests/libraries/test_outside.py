@@ -9,7 +9,10 @@ from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backend_names import FLOAT64, REFERENCES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.invalid_configurations import is_outside_wanted, outside_of
+from asterism.differential.engine.invalid_configurations import (
+    draw_invalid_configuration,
+    is_invalid_configuration_due,
+)
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     INTERNAL_ERROR,
@@ -21,7 +24,7 @@ from asterism.differential.oracle.oracle import judge_all
 from asterism.differential.report.script_writer import ScriptWriter
 from asterism.differential.report.writing import Reporter, write_reports
 from asterism.differential.shrinking.reproduction import Reproduction
-from asterism.differential.triage.groups import unique_outside
+from asterism.differential.triage.groups import unite_invalid_configurations
 from asterism.memo.universe.layers import universe
 from libraries.small_results import JUDGE, chained, made_finding, made_result, verdict_on
 from libraries.small_runs import tasks_of, working
@@ -38,8 +41,8 @@ TESTED = ("tensorflow:eager", "pytorch:eager", "jax:jit", "openvino_keras:predic
 
 @pytest.mark.parametrize("model", range(20))
 def test_what_is_tried_is_one_layer_that_the_universe_rejects(model):
-    found = outside_of(GRAPH, 0, model)
-    assert found is not None and found == outside_of(GRAPH, 0, model)
+    found = draw_invalid_configuration(GRAPH, 0, model)
+    assert found is not None and found == draw_invalid_configuration(GRAPH, 0, model)
     (identity,) = found.graph.layers
     node, (name,) = found.graph.nodes[identity], found.changed
     spec = universe()[node.type]
@@ -51,20 +54,22 @@ def test_what_is_tried_is_one_layer_that_the_universe_rejects(model):
 
 
 def test_different_models_are_tried_with_different_values():
-    assert len({str(outside_of(GRAPH, 0, model)) for model in range(20)}) > 5
+    assert len({str(draw_invalid_configuration(GRAPH, 0, model)) for model in range(20)}) > 5
 
 
 def test_a_layer_without_numbers_is_not_tried():
-    assert outside_of(chained((4,), layer("Flatten")), 0, 0) is None
+    assert draw_invalid_configuration(chained((4,), layer("Flatten")), 0, 0) is None
 
 
 def test_the_share_of_the_models_is_planned_beside_their_inputs():
     tasks = tasks_of([GRAPH] * 200, ["normal"], TESTED, outside_share=0.25)
     planned = [task for task in tasks if list(task.inputs) == [OUTSIDE]]
-    assert [t.index for t in planned] == [i for i in range(200) if is_outside_wanted(0, i, 0.25)]
+    assert [t.index for t in planned] == [
+        i for i in range(200) if is_invalid_configuration_due(0, i, 0.25)
+    ]
     assert 30 < len(planned) < 70
     for task in planned[:3]:
-        found = outside_of(GRAPH, 0, task.index)
+        found = draw_invalid_configuration(GRAPH, 0, task.index)
         assert (task.graph, task.changed) == (found.graph, found.changed)
     asked = tasks_of([GRAPH], ["normal", OUTSIDE], TESTED)
     assert [list(task.inputs) for task in asked] == [["normal"], [OUTSIDE]]
@@ -137,29 +142,31 @@ POOLED = [chained((6, 6, 2), layer("MaxPooling2D", pool_size=[2, 2]))] * 12
 
 
 def finding(model, symptom=SILENT_ACCEPTANCE, backend="jax:jit", **more):
-    said = f"{outside_of(POOLED[model], 0, model)}{more.pop('said', '')}"
+    said = f"{draw_invalid_configuration(POOLED[model], 0, model)}{more.pop('said', '')}"
     facts = {"agreeing": ("pytorch:eager", "tensorflow:eager"), "message": said, **more}
     return made_finding(symptom, backend, OUTSIDE, model=model, **facts)
 
 
 def test_one_of_each_symptom_library_layer_and_parameter_is_written_up():
-    found = unique_outside([finding(model) for model in range(12)], POOLED, 0, 9)
-    names = [set(outside_of(POOLED[0], 0, model).changed) for model in range(12)]
+    found = unite_invalid_configurations([finding(model) for model in range(12)], POOLED, 0, 9)
+    names = [set(draw_invalid_configuration(POOLED[0], 0, model).changed) for model in range(12)]
     assert len(found) == len({frozenset(n) for n in names}) > 1
     assert set().union(*(f.models for f in found)) == set(range(12))
     assert all(f.signature.startswith(f"{SILENT_ACCEPTANCE} | jax | MaxPooling2D(") for f in found)
     assert all(f.changed and not f.finding.message for f in found)
     known = {found[0].signature}
-    assert unique_outside([finding(0), finding(1)], POOLED, 0, 0) == []
-    left = unique_outside([finding(model) for model in range(12)], POOLED, 0, 9, known)
+    assert unite_invalid_configurations([finding(0), finding(1)], POOLED, 0, 0) == []
+    left = unite_invalid_configurations(
+        [finding(model) for model in range(12)], POOLED, 0, 9, known
+    )
     assert len(left) == len(found) - 1
     other = replace(finding(0), distributions=("nan",))
-    assert unique_outside([other], POOLED, 0, 9) == []
+    assert unite_invalid_configurations([other], POOLED, 0, 9) == []
 
 
 def test_the_one_that_kills_comes_first_and_its_message_is_the_librarys():
     dies = finding(3, INTERNAL_ERROR, exception="SIGSEGV", said=": the last words")
-    (found,) = unique_outside([finding(0), dies], POOLED, 0, 1)
+    (found,) = unite_invalid_configurations([finding(0), dies], POOLED, 0, 1)
     assert found.finding.exception == "SIGSEGV" and found.finding.message == "the last words"
 
 
@@ -185,7 +192,7 @@ class Pool:
     ],
 )
 def test_a_short_script_builds_the_invalid_layer_and_says_what_is_wanted(symptom, wanted, tmp_path):
-    (found,) = unique_outside([finding(0, symptom)], POOLED, 0, 1)
+    (found,) = unite_invalid_configurations([finding(0, symptom)], POOLED, 0, 1)
     writer = ScriptWriter(found, Reproduction(Pool(), JUDGE, 0, 10), {})
     assert next(writer.write(tmp_path, ("short", "whole"))) == "short"
     text = (tmp_path / "repro.py").read_text()
@@ -207,7 +214,10 @@ def test_what_three_libraries_do_just_outside_is_written_up_and_confirmed(tmp_pa
     with working(backends) as pool:
         judged = judge_all(graphs, execute(graphs, pool, [OUTSIDE], 0), JUDGE, 0)
         assert judged.excluded, "at least one library is odd"
-        unique, place = unique_outside(judged.excluded, graphs, 0, 2), tmp_path / "outside"
+        unique, place = (
+            unite_invalid_configurations(judged.excluded, graphs, 0, 2),
+            tmp_path / "outside",
+        )
         place.mkdir()
         with Reporter(Reproduction(pool, JUDGE, 0, 10), {}, place, {}) as reporter:
             for found in unique:

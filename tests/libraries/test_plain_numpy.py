@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from asterism.differential.reference.numpy_kernels import (
     LayoutAxes,
+    compute_padding,
     convolved,
-    padding_of,
     pooled,
     transposed,
 )
@@ -55,7 +55,7 @@ def test_a_convolution_is_the_sum_over_its_window(data):
     kernel = rng.normal(size=(*size, 2, 2 * groups))
     kind = data.draw(st.sampled_from(["VALID", "same"]))
     reach = [(n - 1) * d + 1 for n, d in zip(size, dilation, strict=True)]
-    pads = padding_of(kind.upper(), x.shape[1:-1], reach, strides)
+    pads = compute_padding(kind.upper(), x.shape[1:-1], reach, strides)
     found = convolved(x, kernel, strides, kind, dilation, axes(dims), groups)
     np.testing.assert_allclose(found, slow(x, kernel, strides, pads, dilation, groups), atol=1e-12)
     found = convolved(x, kernel, strides, pads, dilation, axes(dims), groups)
@@ -90,7 +90,7 @@ def test_pooling_reduces_each_window(padding, reduce, initial):
     x = np.random.default_rng(0).normal(size=(2, 7, 5, 3))
     window, strides = (1, 3, 2, 1), (1, 2, 2, 1)
     found = pooled(x, initial, reduce, window, strides, padding)
-    padded = np.pad(x, padding_of(padding, x.shape, window, strides), constant_values=initial)
+    padded = np.pad(x, compute_padding(padding, x.shape, window, strides), constant_values=initial)
     for n, i, j, c in product(*map(range, found.shape)):
         seen = padded[n, 2 * i : 2 * i + 3, 2 * j : 2 * j + 2, c]
         assert found[n, i, j, c] == pytest.approx(reduce.reduce(seen.reshape(-1)))

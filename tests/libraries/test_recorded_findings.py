@@ -11,8 +11,8 @@ import pytest
 
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.cases import UpgradePair, change_of
-from asterism.differential.subjects.onnx_file import subject_of
+from asterism.differential.comparing.cases import UpgradePair, judge_upgrade
+from asterism.differential.subjects.onnx_file import make_subject
 from asterism.memo.graphs.store import graph_from_json
 from libraries.small_results import JUDGE, made_result, verdict_on
 
@@ -44,10 +44,12 @@ def is_called_wrong(name, facts, arrays):
         found = verdict_on(graph_from_json(facts["graph"]), result).findings
         return any((f.library, f.symptom) == (facts["library"], facts["symptom"]) for f in found)
     content = arrays[f"{name}|model"].tobytes()
-    subject = subject_of(name, onnx.load_model_from_string(content), 4, {})
+    subject = make_subject(name, onnx.load_model_from_string(content), 4, {})
     (culprit,) = facts["backends"]
     right = next(b for b in facts["right"] if b != OF_ONNX.right)
-    return change_of(subject, result, UpgradePair(right, culprit), facts["inputs"], JUDGE).kind in (
+    return judge_upgrade(
+        subject, result, UpgradePair(right, culprit), facts["inputs"], JUDGE
+    ).kind in (
         "now wrong",
         "both wrong",
     )

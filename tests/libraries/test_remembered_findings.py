@@ -7,13 +7,17 @@ import pytest
 
 from asterism.core.parameters.params import validate
 from asterism.core.resuming.checkpoints import Checkpoint, SavedFacts, read_facts
-from asterism.core.resuming.state import Run
+from asterism.core.resuming.state import RunState
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.params import TriageSettings
-from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
+from asterism.differential.shrinking.reducer import NO_CEILING, TriageBudget, TriageDeadline
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding
-from asterism.differential.triage.shrink_cache import ShrunkFindings, remembered, triage_run
+from asterism.differential.triage.shrink_cache import (
+    ShrunkFindings,
+    open_shrunk_findings,
+    triage_run,
+)
 from asterism.differential.triage.triage import Triage
 from asterism.memo.graphs.store import write_weights
 from libraries.small_results import Showing, made_finding, straight, triage_params, types
@@ -47,7 +51,7 @@ class Workers(Showing):
 
 @pytest.fixture
 def path(state_root):
-    return Run("triage_findings", "0" * 32).checkpoint("findings")
+    return RunState("triage_findings", "0" * 32).checkpoint("findings")
 
 
 @pytest.fixture
@@ -95,7 +99,7 @@ def test_runs_that_time_cuts_off_come_to_the_result_of_a_whole_one(path, triaged
     for run in range(1, 4):
         clock = count(step=60)  # each look at it takes a minute
         workers = Workers()
-        found, left = triaged(path, workers, ceiling=Ceiling(1, clock.__next__))
+        found, left = triaged(path, workers, ceiling=TriageDeadline(1, clock.__next__))
         assert workers.asked, "each run advances"
         whole = [one for one in found if not one.out_of_time]
         assert len(whole) == run and all(one in expected[0] for one in whole)
@@ -108,7 +112,7 @@ def test_time_leaves_groups_and_names_them(triaged):
     undisturbed = Workers()
     triaged(None, undisturbed)
     minutes, clock = undisturbed.asked // 3 + 4, count(step=60)
-    found, left = triaged(None, Workers(), ceiling=Ceiling(minutes, clock.__next__))
+    found, left = triaged(None, Workers(), ceiling=TriageDeadline(minutes, clock.__next__))
     whole, cut = sorted(found, key=lambda one: one.out_of_time)
     assert whole.finding.exception == "SIGABRT" and cut.out_of_time and not whole.out_of_time
     assert f"stopped by triage.minutes={minutes}; " in cut.minimality
@@ -205,9 +209,9 @@ def test_other_workers_seeds_and_tolerances_find_nothing(given, tmp_path, monkey
 
 def test_nobody_removes_what_is_in_use_and_it_is_there_afterwards(given):
     run = triage_run(*given)
-    with remembered(run) as memory:
+    with open_shrunk_findings(run) as memory:
         assert memory.shrunk(["finding"], 3, lambda: (FOUND, True)) is FOUND
         assert run.is_in_use() and not run.remove()
-    with remembered(run) as memory:
+    with open_shrunk_findings(run) as memory:
         assert memory.shrunk(["finding"], 5, None) == FOUND
     assert run.units() == [] and run.damaged() == [] and run.remove()

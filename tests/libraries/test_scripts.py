@@ -25,7 +25,7 @@ from asterism.differential.engine.tasks import LayerDescription, Task
 from asterism.differential.oracle.finding import INTERNAL_ERROR, SILENT_ACCEPTANCE
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.params import Tolerance
-from asterism.differential.report.confirming import death_of, exit_statuses
+from asterism.differential.report.confirming import describe_death, exit_statuses
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.model_text import onnx_reference, onnx_text, renumber_names
 from asterism.differential.report.numbers import (
@@ -256,7 +256,7 @@ def status_of(finding, step, folder):
     program = ScriptProgram(("import os, time",), (step,))
     decision = ScriptDecision("it runs", finding=finding)
     (folder / "repro.py").write_text(program.script("t", "v", decision))
-    (status,) = exit_statuses(folder / "repro.py", 1, death=death_of(finding))
+    (status,) = exit_statuses(folder / "repro.py", 1, death=describe_death(finding))
     return status
 
 

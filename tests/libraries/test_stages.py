@@ -10,8 +10,8 @@ import time
 import pytest
 
 from asterism.core.files.artifacts import read_json, read_table, write_json
-from asterism.core.files.hashes import digest_of
-from asterism.differential.engine.record import Record
+from asterism.core.files.hashes import hash_path
+from asterism.differential.engine.record import ExecutionRecord
 from asterism.memo.graphs.store import graph_from_json, write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET
 from libraries.small_results import chained
@@ -91,7 +91,7 @@ def judged(project, monkeypatch):
     command(project, ROOT / "stages", "execute_models")
     command(project, ROOT / "stages", "judge_models")
     ran = project / "artifacts/execute_models"
-    assert read_json(ran / "left_out.json") == {} and len(Record.load(ran)) == 2
+    assert read_json(ran / "left_out.json") == {} and len(ExecutionRecord.load(ran)) == 2
     assert set(read_table(ran / "outcomes.csv")["ok"]) == {1, 2}
     assert read_table(project / "artifacts/judge_models/unsupported.csv").is_empty()
     metrics = read_json(project / "metrics/judge_models.json")
@@ -105,7 +105,7 @@ def triage(folder, state, *overrides):
     stage = ROOT / "stages", "triage_findings"
     done = python(*stage, folder=folder, ASTERISM_STATE_ROOT=str(state))
     assert done.returncode == 0, done.stderr
-    return digest_of(folder / ARTIFACTS), read_json(folder / METRICS), done.stderr
+    return hash_path(folder / ARTIFACTS), read_json(folder / METRICS), done.stderr
 
 
 def shrunk(state):

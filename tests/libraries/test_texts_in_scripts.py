@@ -19,8 +19,8 @@ from asterism.differential.oracle.finding import (
     FAILURES,
     EarlierModel,
     Finding,
+    defect_signature,
     read_findings,
-    signature,
 )
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.numbers import literal_numbers
@@ -74,7 +74,7 @@ def script(graph=GRAPH, layers=None, values=False, versions="1", **facts):
     symptom = facts.pop("symptom", "values differ" if values else "error")
     known = {"exception": "ValueError", "message": "some words", "frame": "a.py:f"}
     finding = made_finding(symptom, **known | facts)
-    name = f"{versions} {signature(finding, versions)}"
+    name = f"{versions} {defect_signature(finding, versions)}"
     known = layers or {}
     numbers = literal_numbers(graph, {}, known, INPUTS)
     program = keras_program(Runner.of(("jax:jit",)), graph, "normal", known, numbers)

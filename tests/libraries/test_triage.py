@@ -10,11 +10,11 @@ from asterism.differential.engine.tasks import ExecutionOutcome, Result, Task
 from asterism.differential.shrinking.reproduction import (
     Reproduction,
     ablate,
-    first_diverging,
+    find_first_diverging,
     with_dtype,
 )
 from asterism.differential.shrinking.shrink import isolate_layers
-from asterism.differential.triage.triage import Triage, counts_of
+from asterism.differential.triage.triage import Triage, count_findings
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from libraries.small_results import (
     JUDGE,
@@ -159,7 +159,7 @@ class Putting:
 def test_the_first_layer_that_is_wrong_on_right_inputs_is_found(wrong, first):
     pool = Putting(wrong)
     inputs = {"normal": [RIGHT], "wide": [RIGHT]}
-    found = first_diverging(Reproduction(pool, JUDGE, 0, 9), Task(7, GRAPH, inputs), "jax:jit")
+    found = find_first_diverging(Reproduction(pool, JUDGE, 0, 9), Task(7, GRAPH, inputs), "jax:jit")
     assert found == first
     (task,) = pool.tasks
     assert (task.index, task.outputs) == (7, (1, 2, 3))
@@ -180,7 +180,7 @@ def test_a_layer_behind_a_wrong_one_is_not_at_fault():
     )
     pool = Putting({"normal": {2, 3}})
     show, task = Reproduction(pool, JUDGE, 0, 9), Task(0, graph, {"normal": [RIGHT]})
-    assert first_diverging(show, task, "jax:jit") == 2
+    assert find_first_diverging(show, task, "jax:jit") == 2
 
 
 def in_dtype(graph, dtype):
@@ -339,7 +339,7 @@ def test_tested_libraries_and_converters_without_a_finding_count_zero():
     findings = [made_finding(*facts) for facts in given]
     backends = ["tensorflow:eager", "onnxruntime:tf2onnx_optimised", "onnxruntime:keras_onnx"]
     without = dict.fromkeys(("keras", "keras_onnx", "onnxruntime", "tensorflow"), 0)
-    assert counts_of(findings, backends) == {
+    assert count_findings(findings, backends) == {
         "by_library": {"jax": 1, "tf2onnx": 2, **without},
         "by_symptom": {"crash": 2, "values differ": 1},
     }

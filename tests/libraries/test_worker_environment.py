@@ -13,11 +13,11 @@ import pytest
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.workers.starting import KilledError, LaunchError
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker import Worker
-from asterism.differential.engine.worker_environment import keras_forks
+from asterism.differential.engine.worker_environment import start_keras_fork_server
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.engine.workers import WorkerClient
 from asterism.memo.graphs.keras_build import build_model
@@ -30,12 +30,12 @@ from memo.small_graphs import layer
 from thinning import every
 
 ENVIRONMENT = worker_environment(small_library.__name__)
-LIMITS = Limits(60.0, 2000)
+LIMITS = WorkerLimits(60.0, 2000)
 
 
 @pytest.fixture
 def server():
-    made = keras_forks("numpy", ENVIRONMENT)
+    made = start_keras_fork_server("numpy", ENVIRONMENT)
     yield made
     made.stop()
 
@@ -119,10 +119,10 @@ RUN = """
 import sys
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from memo.small_graphs import branching
 
-with WorkerPool(sys.argv[1:], Limits(1000.0, 2000)) as worker_pool:
+with WorkerPool(sys.argv[1:], WorkerLimits(1000.0, 2000)) as worker_pool:
     worker_pool.run(Task(0, branching(), {}))
 """
 

@@ -3,7 +3,7 @@
 from asterism.localisation.localising import BlamedNodes
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
-from asterism.localisation.repair import repair_curve
+from asterism.localisation.repair import build_repair_curve
 from asterism.localisation.trials import TrialRunner
 
 
@@ -22,7 +22,7 @@ def repaired_damages(original, compressed, cases, feeds, deviation):
     ).base.deviation
     for site, kind, broken in cases:
         pair = match_nodes(pair_graphs(original, broken))
-        curve = repair_curve(pair, feeds, deviation, len(pair.nodes) + 2, most=1, enough=0.9)
+        curve = build_repair_curve(pair, feeds, deviation, len(pair.nodes) + 2, most=1, enough=0.9)
         harm = curve.files[0].remaining
         if harm < 2 * clean:
             continue

@@ -54,7 +54,7 @@ def converter(monkeypatch):
     monkeypatch.setattr(
         conversion, "read_litert", lambda path: (asked.append(path), path.read_bytes())[1]
     )
-    monkeypatch.setattr(conversion, "convertible", lambda content, name: content + b", opened")
+    monkeypatch.setattr(conversion, "make_convertible", lambda content, name: content + b", opened")
     return asked
 
 

@@ -6,10 +6,10 @@ from localised import localise
 from quantised_networks import digits, model, quantised, trained
 
 from asterism.localisation import localising, tensor_errors
-from asterism.localisation.localising import BlamedNodes, doubling, work_of
+from asterism.localisation.localising import BlamedNodes, doubling_groups, estimate_multiplications
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
-from asterism.localisation.repair import repair_curve
+from asterism.localisation.repair import build_repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.trials import TrialRunner, squared_error
 from onnx_texts import onnx_model
@@ -49,16 +49,18 @@ def distance(original, compressed):
 
 
 def test_groups_double_and_hold_each_node_once():
-    assert doubling([4, 2, 0, 1, 3, 5, 6]) == [(4,), (2,), (0, 1), (3, 5, 6)]
+    assert doubling_groups([4, 2, 0, 1, 3, 5, 6]) == [(4,), (2,), (0, 1), (3, 5, 6)]
     for count in range(40):
-        assert [i for group in doubling(range(count)) for i in group] == list(range(count))
-    assert len(doubling(range(1000))) == 11
+        assert [i for group in doubling_groups(range(count)) for i in group] == list(range(count))
+    assert len(doubling_groups(range(1000))) == 11
 
 
 def test_halving_finds_the_culprits_with_few_trials(damaged, monkeypatch):
     pair, feeds = damaged
     # What says which nodes are likely is of no use here.
-    monkeypatch.setattr(localising, "own_noise", lambda pair, errors: [0.0] * len(pair.nodes))
+    monkeypatch.setattr(
+        localising, "measure_own_noise", lambda pair, errors: [0.0] * len(pair.nodes)
+    )
     found = localise(pair, feeds, distance, 26, most=2)
     assert found.evaluations <= 26
     tried = [entry for entry in found.ranking if entry.explained is not None]
@@ -103,27 +105,29 @@ def test_large_tensors_are_compared_in_parts(monkeypatch):
         pair_graphs(model(trained("residual")), model(quantised("residual", "per_tensor")))
     )
     feeds = batches({"images": digits()[0][1400:1440]}, 20)
-    wanted = tensor_errors.tensor_errors(pair, feeds)
+    wanted = tensor_errors.measure_tensor_errors(pair, feeds)
     monkeypatch.setattr(tensor_errors, "_ROOM", 10_000)
     opened = []
     session = tensor_errors.Session
     monkeypatch.setattr(
         tensor_errors, "Session", lambda *a, **k: opened.append(a[1]) or session(*a, **k)
     )
-    assert tensor_errors.tensor_errors(pair, feeds) == wanted
+    assert tensor_errors.measure_tensor_errors(pair, feeds) == wanted
     assert len(opened) > 5
     monkeypatch.setattr(tensor_errors, "_VALUES", 1)
-    few = tensor_errors.tensor_errors(pair, feeds)
-    assert few == tensor_errors.tensor_errors(pair, feeds[:1])
+    few = tensor_errors.measure_tensor_errors(pair, feeds)
+    assert few == tensor_errors.measure_tensor_errors(pair, feeds[:1])
     assert few != wanted
 
 
 def test_work_is_counted_by_sums_and_values():
     weights = [RNG.normal(size=(6, 6)).astype(np.float32) for _ in range(2)]
     pair = match_nodes(pair_graphs(chain(weights), chain([w + 1 for w in weights])))
-    errors = tensor_errors.tensor_errors(pair, batches({"x": np.ones((4, 6), np.float32)}, 4))
+    errors = tensor_errors.measure_tensor_errors(
+        pair, batches({"x": np.ones((4, 6), np.float32)}, 4)
+    )
     values = 4 * 6
-    assert work_of(pair, errors) == 30 * 3 * values + 2 * values * 6
+    assert estimate_multiplications(pair, errors) == 30 * 3 * values + 2 * values * 6
 
 
 def test_answers_do_not_keep_the_memory_of_their_session():
@@ -173,14 +177,14 @@ def test_a_scale_that_boxes_share_with_scores_is_blamed_and_split():
     deviating = items[base.deviations > 0]
     assert len(deviating) > 100 and [node.name for node in pair.nodes] == ["boxes", "join"]
     ordinary = batches({"x": items[:64]}, 8)
-    curve = repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9, ordinary)
+    curve = build_repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9, ordinary)
     assert curve.localisation.ranking[0].node == "join"
     chosen = curve.smallest(0.9, 1)
     assert chosen is not None and chosen.gone == 1
     assert {pair.nodes[i].name for i in chosen.floats} == {"join"}
     assert chosen.error > 0.3, "the boxes are as far off as they were"
     assert chosen.kept is not None and chosen.kept >= 0.9
-    unknown = repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9)
+    unknown = build_repair_curve(pair, batches({"x": deviating}, 8), detections, 20, 1, 0.9)
     assert all(file.kept is None for file in unknown.files)
 
 

@@ -7,7 +7,7 @@ from test_conversion import lite_answers, onnx_answers
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.conversion import as_onnx
-from asterism.localisation.lite_graphs import convertible
+from asterism.localisation.lite_graphs import make_convertible
 from asterism.localisation.matching import match_tensors
 from asterism.localisation.reading import pair_graphs
 from asterism.models.signatures.reading import read_signature
@@ -24,7 +24,7 @@ FILL = [("VAR_HANDLE", [], ["handle"]), ("ASSIGN_VARIABLE", ["handle", "zero"], 
 def opened(path):
     """The file with what has to be changed for a converter."""
     target = path.with_suffix(".opened.tflite")
-    target.write_bytes(convertible(path.read_bytes(), path.name))
+    target.write_bytes(make_convertible(path.read_bytes(), path.name))
     return target
 
 
@@ -88,14 +88,14 @@ def test_variables_that_cannot_be_opened_are_one_line(tmp_path):
         model.subgraphs[0].tensors[2].isVariable = True
 
     with pytest.raises(UserError, match="keeps the state"):
-        convertible(litert_edited(path.read_bytes(), keep_state), "it")
+        make_convertible(litert_edited(path.read_bytes(), keep_state), "it")
     with pytest.raises(UserError, match=r"junk\.tflite"):
-        convertible(b"junk", "junk.tflite")
+        make_convertible(b"junk", "junk.tflite")
 
 
 def test_what_needs_no_change_is_the_same_bytes(tmp_path):
     content = lite_linear(tmp_path / "a.tflite", np.ones((3, 2), np.float32)).read_bytes()
-    assert convertible(content, "a") == content
+    assert make_convertible(content, "a") == content
 
 
 def dense(path):

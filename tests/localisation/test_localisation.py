@@ -16,10 +16,10 @@ from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import hybrid_model
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs, pair_graphs
-from asterism.localisation.repair import judged, repair_curve
+from asterism.localisation.repair import build_repair_curve, judge_repaired_file
 from asterism.localisation.running import Session, batches
-from asterism.localisation.scales import observed_values
-from asterism.localisation.tensor_errors import RunningSums, tensor_errors
+from asterism.localisation.scales import collect_observed_values
+from asterism.localisation.tensor_errors import RunningSums, measure_tensor_errors
 from onnx_texts import onnx_model
 from thinning import every
 
@@ -77,7 +77,7 @@ def test_every_weighted_node_is_found_under_its_name(network, how):
 def test_own_errors_are_those_of_a_node_that_takes_the_originals_tensors():
     """The slow twin: each node alone in the original, by a hybrid in which all others are float."""
     pair = matched("convolutional", "per_tensor")
-    errors = {e.tensor: e for e in tensor_errors(pair, inputs())}
+    errors = {e.tensor: e for e in measure_tensor_errors(pair, inputs())}
     feed = inputs(20)[0]
     for index, node in enumerate(pair.nodes):
         others = [i for i in range(len(pair.nodes)) if i != index]
@@ -86,7 +86,7 @@ def test_own_errors_are_those_of_a_node_that_takes_the_originals_tensors():
         wanted = Session(trained("convolutional"), "original").run(feed)["logits"]
         assert np.abs(outputs - wanted).max() > 0
         if "logits" in node.outputs:
-            few = {e.tensor: e for e in tensor_errors(pair, [feed])}["logits"].own
+            few = {e.tensor: e for e in measure_tensor_errors(pair, [feed])}["logits"].own
             noise = np.linalg.norm(outputs - wanted) / np.linalg.norm(wanted)
             assert few is not None
             assert few.relative_l2 == pytest.approx(noise, rel=0.02)
@@ -132,7 +132,7 @@ def test_the_table_of_damages_covers_every_kind():
 def test_repaired_files_are_valid_keep_the_opset_and_are_the_same_bytes_every_time():
     for how in ("per_channel", "dynamic"):
         pair = matched("convolutional", how)
-        one, other = (repair_curve(pair, inputs(), difference, 12, most=2) for _ in range(2))
+        one, other = (build_repair_curve(pair, inputs(), difference, 12, most=2) for _ in range(2))
         assert [f.content for f in one.files] == [f.content for f in other.files]
         assert len({f.content for f in one.files}) == len(one.files) > 4
         for file in one.files:
@@ -148,12 +148,12 @@ def test_repaired_files_are_valid_keep_the_opset_and_are_the_same_bytes_every_ti
 
 def test_the_curve_repairs_more_with_more_nodes_and_holds_on_other_inputs():
     pair = matched("convolutional", "per_tensor")  # one whose errors few nodes make
-    curve = repair_curve(pair, inputs(), difference, 40, most=5)
+    curve = build_repair_curve(pair, inputs(), difference, 40, most=5)
     errors = [f.error for f in curve.files if not f.finer]
     assert errors[0] == 1.0
     assert errors[-1] < 0.3
     best = max(curve.files, key=lambda f: f.gone)
-    base, repaired = judged(best.content, pair, inputs(60, 1500), difference)
+    base, repaired = judge_repaired_file(best.content, pair, inputs(60, 1500), difference)
     assert repaired.deviation < 0.6 * base.deviation
     assert curve.smallest(best.expected) is not None
     assert curve.smallest(2.0) is None
@@ -182,7 +182,7 @@ def test_with_little_memory_the_outputs_of_the_best_trials_are_kept(monkeypatch)
 def test_an_error_that_comes_from_activations_needs_wide_outputs():
     """Outputs of 16 bits leave the error of the weights alone."""
     pair = matched("convolutional", "per_channel")
-    curve = repair_curve(pair, inputs(), difference, 20, most=1)
+    curve = build_repair_curve(pair, inputs(), difference, 20, most=1)
     wide = next(f for f in curve.files if f.bits == 16 and not f.floats)
     narrow = next(f for f in curve.files if f.bits == 8 and len(f.finer) == len(wide.finer))
     assert wide.error < 0.5 * narrow.error
@@ -203,7 +203,7 @@ def test_a_gemms_bias_may_have_two_axes(tmp_path):
     reader = SimpleNamespace(get_next=lambda: next(feeds, None), set_range=None)
     quantize_static(tmp_path / "original.onnx", tmp_path / "int8.onnx", reader)
     pair = match_nodes(open_graphs(tmp_path / "original.onnx", tmp_path / "int8.onnx"))
-    finer = FinerScales(pair, observed_values(pair, batches({"x": items}, 20)))
+    finer = FinerScales(pair, collect_observed_values(pair, batches({"x": items}, 20)))
     graph = finer.applied(finer.possible).opened.compressed
     session = Session(graph.model, "finer scales", optimised=False)
     answers = session.run({"x": items})["y"]
@@ -258,7 +258,7 @@ def test_half_precision_is_exchanged_node_by_node():
     every = Session(hybrid_model(pair, range(len(pair.nodes))), "all in float").run(feed)["logits"]
     wanted = Session(trained("convolutional"), "original").run(feed)["logits"]
     assert np.abs(every - wanted).max() < 2e-3 * np.abs(wanted).max()  # the output has 16 bits
-    curve = repair_curve(pair, inputs(), difference, 40, most=len(pair.nodes))
+    curve = build_repair_curve(pair, inputs(), difference, 40, most=len(pair.nodes))
     assert max(f.gone for f in curve.files) > 0.15  # the rest is the output's own rounding
 
 

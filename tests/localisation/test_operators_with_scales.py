@@ -12,7 +12,7 @@ from asterism.localisation.matching import constant_value
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
 from asterism.localisation.running import Session, batches
-from asterism.localisation.scales import observed_values
+from asterism.localisation.scales import collect_observed_values
 from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(3)
@@ -144,7 +144,7 @@ def test_files_of_old_operator_sets_get_scales_of_channels(how, opset):
     older = match_nodes(pair_graphs(original, compressed))
     assert older.opened.compressed.opset() == 13
     assert [n.name for n in older.nodes] == [n.name for n in newer.nodes]
-    scales = FinerScales(older, observed_values(older, feeds))
+    scales = FinerScales(older, collect_observed_values(older, feeds))
     assert scales.possible
     finer = outputs_of(older, feeds[0], scales)
     wanted = Session(trained("convolutional"), "it").run(feeds[0])["logits"]
@@ -176,6 +176,6 @@ def test_the_range_of_a_softmax_stays_as_its_kernel_needs_it():
     constants["q"] = np.clip(np.rint(weights / 0.001), -127, 127).astype(np.int8)
     pair = match_nodes(pair_graphs(original, onnx_model(text, **constants)))
     feed = {"x": RNG.random((16, 8)).astype(np.float32)}
-    scales = FinerScales(pair, observed_values(pair, batches(feed, 4)))
+    scales = FinerScales(pair, collect_observed_values(pair, batches(feed, 4)))
     wanted = Session(original, "it").run(feed)["y"]
     assert np.abs(outputs_of(pair, feed, scales) - wanted).max() < 0.02

@@ -12,7 +12,7 @@ from asterism.localisation.qoperators import QuantisedOperators
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
 from asterism.localisation.running import Session, batches
-from asterism.localisation.scales import best_range, by_channel, observed_values
+from asterism.localisation.scales import collect_observed_values, fit_range, quantise_by_channel
 from onnx_texts import onnx_model
 
 RNG = np.random.default_rng(0)
@@ -50,7 +50,7 @@ def quantised():
 @pytest.mark.parametrize("axis", [-1, 0, 1])
 def test_weights_get_a_symmetric_scale_for_each_channel(dtype, axis):
     wanted = np.array([[1.0, -8.0, 0.0], [-2.0, 4.0, 0.0]])
-    values, scale, zero = by_channel(wanted, axis, dtype)
+    values, scale, zero = quantise_by_channel(wanted, axis, dtype)
     middle = 0 if dtype == np.int8 else 128
     largest = {-1: [8.0], 0: [8.0, 4.0], 1: [2.0, 8.0, 0.0]}[axis]
     scales = [size / 127 if size else 1.0 for size in largest]
@@ -72,7 +72,7 @@ def test_weights_get_a_symmetric_scale_for_each_channel(dtype, axis):
 )
 def test_a_range_holds_all_values_and_zero(dtype, observed, low, high):
     limits = np.iinfo(dtype)
-    scale, point = best_range(np.array(observed), dtype, np.array([1.0]))
+    scale, point = fit_range(np.array(observed), dtype, np.array([1.0]))
     assert (scale.dtype, point.dtype) == (np.float32, dtype)
     step = (high - low) / (int(limits.max) - int(limits.min))
     assert float(scale) == pytest.approx(step, rel=1e-5)
@@ -87,13 +87,13 @@ def test_a_range_is_smaller_where_that_serves_most_values():
         return np.square((levels - int(point)) * float(scale) - many).sum()
 
     shares = np.array([1.0, 0.5, 0.98])
-    tried = [best_range(many, np.uint8, shares[n : n + 1]) for n in range(3)]
+    tried = [fit_range(many, np.uint8, shares[n : n + 1]) for n in range(3)]
     errors = [error(*one) for one in tried]
-    best = best_range(many, np.uint8, shares)
+    best = fit_range(many, np.uint8, shares)
     assert best == tried[int(np.argmin(errors))]
-    even = best_range(np.linspace(-1, 1, 2000), np.uint8, shares)
+    even = fit_range(np.linspace(-1, 1, 2000), np.uint8, shares)
     assert float(even[0]) == pytest.approx(2 / 255)
-    nothing = best_range(np.zeros(3), np.int8)
+    nothing = fit_range(np.zeros(3), np.int8)
     assert (float(nothing[0]), int(nothing[1])) == (1, -128)
 
 
@@ -146,7 +146,7 @@ def test_a_float_version_that_a_file_has_is_taken():
 @pytest.mark.parametrize("bits", [8, 16])
 def test_finer_scales_bring_a_node_near_the_original(bits):
     pair = match_nodes(pair_graphs(original(), quantised()))
-    finer = FinerScales(pair, observed_values(pair, batches({"x": X}, 20)), Precision(bits))
+    finer = FinerScales(pair, collect_observed_values(pair, batches({"x": X}, 20)), Precision(bits))
     (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
     assert gemm in finer.possible
     assert finer.applied([]) is pair
@@ -178,7 +178,9 @@ def test_unclipped_ranges_are_those_of_the_values():
     pair = match_nodes(pair_graphs(original(), quantised()))
     feeds = batches({"x": X}, 20)
     (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
-    changed = FinerScales(pair, observed_values(pair, feeds), ranges="whole").applied([gemm])
+    changed = FinerScales(pair, collect_observed_values(pair, feeds), ranges="whole").applied(
+        [gemm]
+    )
     graph = changed.opened.compressed
     answers = X @ W + B
     low, high = min(0, answers.min()), max(0, answers.max())
@@ -190,7 +192,7 @@ def test_unclipped_ranges_are_those_of_the_values():
 def test_ranges_are_chosen_by_a_sample_with_the_ends(monkeypatch):
     monkeypatch.setattr(scales, "_SAMPLE", 40)
     pair = match_nodes(pair_graphs(original(), quantised()))
-    found = observed_values(pair, batches({"x": X}, 32))
+    found = collect_observed_values(pair, batches({"x": X}, 32))
     assert set(found) == {"x", "y"}
     answers = (X @ W + B).reshape(2, -1)
     for tensor, runs in (("x", X.reshape(2, -1)), ("y", answers)):
@@ -200,4 +202,4 @@ def test_ranges_are_chosen_by_a_sample_with_the_ends(monkeypatch):
         assert found[tensor].dtype == np.float64
     broken = X.copy()
     broken[0, 0] = np.inf
-    assert np.isfinite(observed_values(pair, batches({"x": broken}, 32))["x"]).all()
+    assert np.isfinite(collect_observed_values(pair, batches({"x": broken}, 32))["x"]).all()

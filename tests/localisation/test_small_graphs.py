@@ -6,11 +6,17 @@ from onnx import TensorProto, checker, helper, numpy_helper
 from written_graphs import OPSET, V, W, X, constant, net, two_products, value
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import OnnxGraph, assembled, cone, imports_of, renamed
-from asterism.localisation.matching import axis_of, constant_value, dequantised
+from asterism.localisation.graph import (
+    OnnxGraph,
+    assemble_model,
+    find_upstream_nodes,
+    opset_versions,
+    rename_tensors,
+)
+from asterism.localisation.matching import constant_value, dequantise, find_channel_axis
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
-from asterism.localisation.running import Session, batches, side_by_side
-from asterism.models.onnx_graphs import ordered
+from asterism.localisation.running import Session, batches, run_in_threads
+from asterism.models.onnx_graphs import topological_order
 from onnx_texts import onnx_model
 
 # ---- graphs
@@ -49,7 +55,7 @@ def test_operator_sets_are_told_by_domain():
     for own in ("", "ai.onnx"):
         model.opset_import[0].domain = own
         assert OnnxGraph(model).opset() == OPSET
-        assert imports_of(model) == {"": OPSET, "com.microsoft": 1}
+        assert opset_versions(model) == {"": OPSET, "com.microsoft": 1}
     del model.opset_import[0]
     assert OnnxGraph(model).opset() == 0
 
@@ -70,7 +76,7 @@ def branching():
 def test_renaming_reaches_inner_graphs_but_not_their_own_tensors():
     node = branching()
     names = {"x": "x2", "own": "no", "z": "no", "c": "c2", "m": "no", "y": "no", "flag": "f2"}
-    found = renamed(node, names)
+    found = rename_tensors(node, names)
     inner, other = (
         next(a.g for a in found.attribute if a.name == name)
         for name in ("then_branch", "else_branch")
@@ -93,11 +99,11 @@ def test_nodes_are_ordered_by_what_they_take_then_by_place():
         make("Abs", ["b"], ["c"]),
         make("Exp", ["x"], ["e"]),
     ]
-    assert ordered(nodes) == [1, 2, 0, 3]
+    assert topological_order(nodes) == [1, 2, 0, 3]
     graph = OnnxGraph(net(nodes, [value("x", 1)], [value("d", 1)]))
-    assert cone(graph, ["d"], lambda name: False) == {0, 1, 2}
-    assert cone(graph, ["d"], lambda name: name == "c") == {0, 1}
-    assert cone(graph, ["x"], lambda name: False) == set()
+    assert find_upstream_nodes(graph, ["d"], lambda name: False) == {0, 1, 2}
+    assert find_upstream_nodes(graph, ["d"], lambda name: name == "c") == {0, 1}
+    assert find_upstream_nodes(graph, ["x"], lambda name: False) == set()
 
 
 def test_assembling_keeps_what_outputs_need():
@@ -108,12 +114,12 @@ def test_assembling_keeps_what_outputs_need():
         helper.make_node("Neg", ["h"], ["unused"]),
     ]
     constants = {"w": constant("other", W), "v": constant("v", V), "u": constant("u", W)}
-    model = assembled(template, nodes, constants, [value("y", "n", 2)], {"": 17, "mine": 2})
+    model = assemble_model(template, nodes, constants, [value("y", "n", 2)], {"": 17, "mine": 2})
     checker.check_model(model)
     assert [node.op_type for node in model.graph.node] == ["MatMul", "MatMul"]
     assert [tensor.name for tensor in model.graph.initializer] == ["w", "v"]
     assert [i.name for i in model.graph.input] == ["x"]
-    assert imports_of(model) == {"": 17, "mine": 2}
+    assert opset_versions(model) == {"": 17, "mine": 2}
     assert model.graph.name == "net"
     assert model.ir_version == template.ir_version
     assert Session(model, "it").run({"x": X})["y"] == pytest.approx(X @ W @ V)
@@ -153,7 +159,7 @@ def test_batches_are_cut_in_order_and_work_is_answered_in_order():
     found = batches(arrays, 2)
     assert [run["a"].tolist() for run in found] == [[0, 1], [2, 3], [4]]
     assert [run["b"].tolist() for run in found] == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9]]]
-    assert side_by_side(lambda n: n * n, range(20)) == [n * n for n in range(20)]
+    assert run_in_threads(lambda n: n * n, range(20)) == [n * n for n in range(20)]
 
 
 # ---- constants and quantised operators
@@ -173,7 +179,7 @@ def test_dequantising_goes_by_channel(scale, zero, axis):
     values = np.array([[1, 2, 3], [-4, 5, 100]], np.int8)
     scales = np.array(scale, np.float32)
     zeros = None if zero is None else np.array(zero, np.int8)
-    found = dequantised(values, scales, zeros, axis)
+    found = dequantise(values, scales, zeros, axis)
     for row, column in np.ndindex(2, 3):
         channel = (row, column)[axis]
         by = scale[channel] if isinstance(scale, list) else scale
@@ -183,7 +189,7 @@ def test_dequantising_goes_by_channel(scale, zero, axis):
     names = ["q", "s"] + ["z"] * (zero is not None)
     attributes = {"axis": axis} if axis != 1 else {}
     node = helper.make_node("DequantizeLinear", names, ["f"], **attributes)
-    assert axis_of(node) == axis
+    assert find_channel_axis(node) == axis
     parts = {"q": values, "s": scales} | ({} if zeros is None else {"z": zeros})
     graph = OnnxGraph(net([node], [], [value("f", 2, 3)], **parts))
     assert (constant_value(graph, "f") == found).all()

@@ -22,16 +22,16 @@ from written_graphs import (
 from asterism.core.messages.errors import UserError
 from asterism.localisation import repair
 from asterism.localisation.hybrids import hybrid_model, serialise_checked
-from asterism.localisation.localising import Budget, _moved_by
+from asterism.localisation.localising import EvaluationBudget, _moved_by
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs, pair_graphs, with_outputs
-from asterism.localisation.repair import RepairCurve, RepairedFile, latency
+from asterism.localisation.repair import RepairCurve, RepairedFile, measure_latency
 from asterism.localisation.running import Session, batches
 from asterism.localisation.tensor_errors import (
     RunningSums,
     ValueDeviation,
-    own_noise,
-    tensor_errors,
+    measure_own_noise,
+    measure_tensor_errors,
 )
 from asterism.localisation.trials import Trial, TrialRunner
 from onnx_texts import onnx_model
@@ -167,7 +167,7 @@ def test_a_nodes_noise_is_that_of_its_worst_output():
         return SimpleNamespace(quantised=quantised, own=own)
 
     errors = [error(1, 0.2), error(None, 0.9), error(1, 0.3), error(1, 0.1), error(0, None)]
-    assert own_noise(SimpleNamespace(nodes=[0, 1, 2]), errors) == [0, 0.3, 0]
+    assert measure_own_noise(SimpleNamespace(nodes=[0, 1, 2]), errors) == [0, 0.3, 0]
 
 
 # ---- trials
@@ -190,7 +190,7 @@ def test_a_deviation_is_from_the_original_to_the_compressed_model(pair):
     squares = [np.square(products_of(W, V) - other).sum() for other in (half, given)]
     assert trial.error == pytest.approx(squares[0] / squares[1], rel=1e-4)
     assert Trial(frozenset(), np.array([1.0, 2.5]), 0).deviation == 3.5
-    base, best = repair.judged(two_products().SerializeToString(), pair, feeds, signed)
+    base, best = repair.judge_repaired_file(two_products().SerializeToString(), pair, feeds, signed)
     assert base.deviations == pytest.approx(wanted, abs=1e-5)
     assert best.deviation == pytest.approx(0, abs=1e-5)
 
@@ -206,7 +206,7 @@ def test_an_output_that_is_no_number_is_the_largest_error(pair, strange):
 
 
 def test_a_budget_gives_what_is_left():
-    budget = Budget(5)
+    budget = EvaluationBudget(5)
     assert [budget.take(n) for n in (2, 0, 9, 1)] == [2, 0, 3, 0]
     assert (budget.left, budget.spent) == (0, 5)
 
@@ -244,7 +244,7 @@ def test_a_tensors_error_is_told_as_it_is_and_with_the_originals_inputs(pair):
     def ratio(given, wanted):
         return pytest.approx(np.linalg.norm(wanted - given) / np.linalg.norm(wanted), rel=1e-4)
 
-    found = {error.tensor: error for error in tensor_errors(pair, batches({"x": X}, 2))}
+    found = {error.tensor: error for error in measure_tensor_errors(pair, batches({"x": X}, 2))}
     assert list(found) == ["x", "h", "r", "y"]
     assert [(e.node, e.operator, e.quantised) for e in found.values()] == [
         ("", "", None),
@@ -278,7 +278,7 @@ def test_nodes_without_names_are_told_apart(tmp_path):
     found = match_nodes(pair_graphs(model, onnx.load(tmp_path / "int8.onnx")))
     named = [part.name for part in found.opened.compressed.nodes]
     assert max(sum(not named[i] for i in node.body) for node in found.nodes) > 1
-    errors = {error.tensor: error for error in tensor_errors(found, batches({"x": X}, 2))}
+    errors = {error.tensor: error for error in measure_tensor_errors(found, batches({"x": X}, 2))}
     for tensor in ("h", "y"):
         assert 0 < errors[tensor].own.relative_l2 < 0.1
 
@@ -294,7 +294,7 @@ def test_latency_is_the_median_of_up_to_fifteen_runs(monkeypatch, times, median)
     clock = iter(np.cumsum([part for seconds in times for part in (100.0, seconds)]).tolist())
     monkeypatch.setattr(repair, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     content = two_products().SerializeToString()
-    assert latency(content, {"x": X}) == pytest.approx(median)
+    assert measure_latency(content, {"x": X}) == pytest.approx(median)
     assert next(clock, None) is None
 
 

@@ -24,7 +24,7 @@ from written_graphs import constant
 from asterism.localisation.hybrids import hybrid_model
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
-from asterism.localisation.repair import latency, repair_curve
+from asterism.localisation.repair import build_repair_curve, measure_latency
 from asterism.localisation.running import (
     Session,
     Stream,
@@ -32,8 +32,8 @@ from asterism.localisation.running import (
     first_call,
     number_of_calls,
 )
-from asterism.localisation.scales import observed_values
-from asterism.localisation.tensor_errors import tensor_errors
+from asterism.localisation.scales import collect_observed_values
+from asterism.localisation.tensor_errors import measure_tensor_errors
 from asterism.localisation.trials import TrialRunner
 from onnx_texts import onnx_model
 
@@ -107,7 +107,7 @@ def test_own_errors_are_of_the_originals_state_and_cumulative_ones_of_each_model
     first = calls[0] | {"state_in": np.zeros((1, 1), np.float32)}
     run = Stream(first, calls[1:], {"state_in": "state_out"})
     pair = match_nodes(pair_graphs(decaying(0.5, 1.0), decaying(0.505, 1.1)))
-    found = {error.tensor: error for error in tensor_errors(pair, [run])}
+    found = {error.tensor: error for error in measure_tensor_errors(pair, [run])}
     own = {name: found[name].own for name in ("kept", "state_out")}
     assert [node.name for node in pair.nodes] == ["keep", "amplify"]
     assert own["kept"].relative_l2 == pytest.approx(0.01, rel=1e-3)
@@ -128,7 +128,7 @@ def test_own_errors_are_of_the_originals_state_and_cumulative_ones_of_each_model
 
 
 def test_ranges_are_taken_over_all_calls(pair):
-    observed = observed_values(pair, streams(ITEMS))
+    observed = collect_observed_values(pair, streams(ITEMS))
     _, states = by_hand(ITEMS)
     assert observed["state_in"].max() == pytest.approx(np.max(states), abs=1e-6)
     assert observed["state_in"].min() == pytest.approx(np.min(states), abs=1e-6)
@@ -141,7 +141,7 @@ def test_half_precision_is_exchanged_node_by_node():
     for given, blamed in ((half(), None), (model, "keep")):
         pair = match_nodes(pair_graphs(recurrence(), given))
         assert {node.name for node in pair.nodes} >= {"see", "keep", "join", "squash", "read"}
-        curve = repair_curve(pair, streams(ITEMS), difference, len(pair.nodes) + 3, most=1)
+        curve = build_repair_curve(pair, streams(ITEMS), difference, len(pair.nodes) + 3, most=1)
         assert curve.files[0].remaining > 0
         first = curve.localisation.ranking[0]
         if blamed is not None:
@@ -159,7 +159,7 @@ def test_a_quantised_lstm_is_exchanged_and_its_damage_found():
     scale.CopyFrom(constant("R_scale", numpy_helper.to_array(scale) * np.float32(1.5)))
     pair = match_nodes(pair_graphs(memory(), int8))
     assert [node.name for node in pair.nodes] == ["remember", "read"]
-    curve = repair_curve(pair, runs, difference, len(pair.nodes) + 3, most=1)
+    curve = build_repair_curve(pair, runs, difference, len(pair.nodes) + 3, most=1)
     first = curve.localisation.ranking[0]
     assert (first.node, first.explained > 0.9) == ("remember", True)
     assert first.own_error == max(ranked.own_error for ranked in curve.localisation.ranking)
@@ -196,5 +196,5 @@ def test_a_damaged_node_of_a_streaming_model_is_ranked_first_and_repaired(int8, 
         again = answers_of(best.content, ITEMS)
         left = difference({"y": by_hand(ITEMS)[0]}, {"y": again}).sum()
         assert left == pytest.approx(best.remaining, rel=1e-3), "a file does what its trial did"
-        assert latency(best.content, runs[0]) > 0
+        assert measure_latency(best.content, runs[0]) > 0
     assert len(repaired) >= 24 // step

@@ -8,9 +8,9 @@ from asterism.localisation.graph import MICROSOFT
 from asterism.localisation.hybrids import hybrid_model, serialise_checked
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import pair_graphs
-from asterism.localisation.repair import RepairCurve, RepairedFile, repair_curve
+from asterism.localisation.repair import RepairCurve, RepairedFile, build_repair_curve
 from asterism.localisation.running import Session, batches
-from asterism.localisation.scales import observed_values
+from asterism.localisation.scales import collect_observed_values
 from asterism.localisation.trials import TrialRunner
 from onnx_texts import onnx_model
 
@@ -47,7 +47,7 @@ def errors(pair, given, wanted):
 
 def widened(original, compressed, precision):
     pair = match_nodes(pair_graphs(original, compressed))
-    scales = FinerScales(pair, observed_values(pair, batches({"x": X}, 16)), precision)
+    scales = FinerScales(pair, collect_observed_values(pair, batches({"x": X}, 16)), precision)
     return pair, scales.applied(scales.possible)
 
 
@@ -176,7 +176,7 @@ def test_as_few_nodes_as_are_enough_get_weights_of_16_bits():
         pair_graphs(original, onnx_model(f"{ends} {{ {stores} {products} }}", **integers))
     )
     feeds = batches({"h0": RNG.normal(size=(64, 6)).astype(np.float32)}, 16)
-    curve = repair_curve(pair, feeds, difference, 12, most=1, enough=0.9)
+    curve = build_repair_curve(pair, feeds, difference, 12, most=1, enough=0.9)
     most = max(len(file.finest) for file in curve.files)
     assert most == len(pair.nodes) == 6
     chosen = curve.smallest(0.9, 0)
@@ -217,6 +217,6 @@ def test_trials_see_what_the_runtime_quantises_by_itself():
     assert runner.base.deviation > 1.2 * stored_only
     trial, _ = runner.run([0])
     assert trial.deviation < 1e-6 * stored_only
-    scales = FinerScales(pair, observed_values(pair, feeds), Precision(16, 16))
+    scales = FinerScales(pair, collect_observed_values(pair, feeds), Precision(16, 16))
     finest = hybrid_model(scales.applied(scales.possible), ())
     assert runner.judge(frozenset(), runner.outputs(finest, "it")).deviation < 1e-3 * stored_only

@@ -25,7 +25,7 @@ from asterism.memo.generating.campaign import (
     GenerationCampaign,
     Mutant,
     choose_broadest,
-    cost_of,
+    estimate_cost,
     growth_table,
     mutant_table,
     universe_facts,
@@ -33,8 +33,8 @@ from asterism.memo.generating.campaign import (
 from asterism.memo.generating.generate import generate
 from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.generating.strategies import STRATEGIES, Strategy, draw_mutant, run_campaign
-from asterism.memo.generating.strategies.memo import Memo
-from asterism.memo.graphs.coverage import Coverage, coverage_of, declared, elements_of
+from asterism.memo.generating.strategies.memo import MemoStrategy
+from asterism.memo.graphs.coverage import Coverage, coverage_of, covered_elements, declared_coverage
 from asterism.memo.graphs.graph import Node, WeightEdit, infer_outputs, sequential
 from asterism.memo.graphs.keras_build import build_model
 from asterism.memo.graphs.store import graph_from_json
@@ -100,8 +100,8 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     assert [m.graph for m in whole.mutants] == turns
     covered = coverage_of(SEEDS.values())
     for mutant in whole.mutants:
-        assert mutant.gain == covered.gain(elements_of(mutant.graph))
-        covered.update(elements_of(mutant.graph))
+        assert mutant.gain == covered.gain(covered_elements(mutant.graph))
+        covered.update(covered_elements(mutant.graph))
     assert whole.coverage == covered
     assert whole.rejected == sum((twin.rejected for twin in twins), Counter())
     assert (
@@ -164,7 +164,7 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, monkeypatch, sta
     assert parts == [f"{number:08d}.json" for number in range(1, 13)]
     budget = generate_params(models=30)
     asked = []
-    monkeypatch.setattr(Memo, "propose", noted(Memo.propose, asked))
+    monkeypatch.setattr(MemoStrategy, "propose", noted(MemoStrategy.propose, asked))
     resumed = run_campaign(SEEDS, budget, 7, strategy, checkpoint=checkpoint)
     assert asked, "the rest must still be proposed"
     proposals = len(asked)
@@ -185,8 +185,8 @@ def noted(propose, asked):
 
 def test_pairs_are_selected_by_what_they_have_served():
     """Algorithm 2; tests of the selector follow its steps."""
-    memo, selector, current = Memo(SEEDS, generate_params()), MetropolisHastings(0.05), None
-    names = [n for n in OPERATORS if OPERATORS[n].family in Memo.families]
+    memo, selector, current = MemoStrategy(SEEDS, generate_params()), MetropolisHastings(0.05), None
+    names = [n for n in OPERATORS if OPERATORS[n].family in MemoStrategy.families]
     pairs = list(product(range(len(SEEDS)), names))
     models, operators, times = Counter(), Counter(), Counter()
     for step in range(40):
@@ -205,7 +205,7 @@ def test_pairs_are_selected_by_what_they_have_served():
 def test_operators_that_are_applied_to_one_model_share_what_it_serves():
     """Only the model that is mutated counts as selected."""
     for number in range(50):
-        memo = Memo(SEEDS, generate_params(mutations=2))
+        memo = MemoStrategy(SEEDS, generate_params(mutations=2))
         made = memo.propose(stream(3, number), Coverage())
         applied = set() if made is None else set(made.operator.split("+"))
         if len(applied) == 2:
@@ -241,7 +241,7 @@ class TestMemoAsPublished:
         assert max(added) <= 10, "a layer that reads integers is joined by a second one"
 
     def test_a_score_is_a_number_of_mutants(self):
-        memo = Memo(SEEDS, generate_params(published=True))
+        memo = MemoStrategy(SEEDS, generate_params(published=True))
         for number, gain in enumerate((7, 0, 3)):
             mutant = memo.propose(stream(2, number), Coverage())
             memo.reward(replace(mutant, gain=gain))
@@ -250,7 +250,7 @@ class TestMemoAsPublished:
 
     def test_memo_r_leaves_out_the_search_and_nothing_else(self):
         uniform = STRATEGIES["memo_r"](SEEDS, generate_params(published=True))
-        assert uniform.guided and uniform.families == Memo.families
+        assert uniform.guided and uniform.families == MemoStrategy.families
         chosen = Counter(uniform._select(stream(1, n)) for n in range(2100))
         assert len(chosen) == 21
         assert max(chosen.values()) < 2 * min(chosen.values())
@@ -350,7 +350,10 @@ def test_a_table_tells_where_each_model_comes_from():
         "gain": [3, 0],
     }
     facts = universe_facts()
-    assert (facts["types"], facts["pairs"]) == (len(declared().types), len(declared().pairs))
+    assert (facts["types"], facts["pairs"]) == (
+        len(declared_coverage().types),
+        len(declared_coverage().pairs),
+    )
     assert facts["types_of_its_families"] <= facts["types"]
     assert facts["pairs_of_its_families"] <= facts["pairs"]
 
@@ -417,7 +420,7 @@ def test_no_models_of_that_total_size_cover_much_more(models, count):
 
 
 def elements(graphs):
-    return frozenset().union(*(elements_of(graph).all for graph in graphs))
+    return frozenset().union(*(covered_elements(graph).all for graph in graphs))
 
 
 def test_models_of_a_campaign_that_are_run_cover_more_than_the_first_ones():
@@ -458,6 +461,6 @@ def test_a_loop_takes_its_steps_and_costs_what_it_was_measured_to_cost(
     shape, kind, config, steps, cost
 ):
     alone = sequential(Tensor(shape), [layer(kind, **config)])
-    assert alone.steps == steps and cost in (None, cost_of(alone) - MODEL_COST)
+    assert alone.steps == steps and cost in (None, estimate_cost(alone) - MODEL_COST)
     assert alone.add(Node("ReLU", {}, (1,)))[0].steps == steps + 1
-    assert cost_of(sequential(Tensor((4,)), [layer("ReLU")] * 3)) == MODEL_COST + 3
+    assert estimate_cost(sequential(Tensor((4,)), [layer("ReLU")] * 3)) == MODEL_COST + 3

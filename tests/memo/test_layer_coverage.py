@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 
 from asterism.core.random_streams import stream
 from asterism.memo.generating.operators import OPERATORS, MutationContext
-from asterism.memo.graphs.coverage import PAPER_PAIRS, Coverage, declared, elements_of, of_the_paper
+from asterism.memo.graphs.coverage import (
+    PAPER_PAIRS,
+    Coverage,
+    covered_elements,
+    declared_coverage,
+    restrict_to_paper,
+)
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import InvalidLayerError
@@ -38,7 +44,7 @@ MODELS = some_models()
 def covered(graphs):
     coverage = Coverage()
     for graph in graphs:
-        coverage.update(elements_of(graph))
+        coverage.update(covered_elements(graph))
     return coverage
 
 
@@ -51,7 +57,7 @@ def test_the_coverages_equal_their_slow_twins():
     assert coverage.inputs == slow_inputs(MODELS)
     assert len(coverage.pairs) > 10
     for graph in MODELS:
-        elements = elements_of(graph)
+        elements = covered_elements(graph)
         assert elements.pairs == slow_pairs([graph])
         assert elements.repaired == slow_only_repaired([graph])
 
@@ -74,8 +80,8 @@ def test_gain_is_what_an_update_adds():
         return sum(map(len, (coverage.types, coverage.pairs, coverage.parameters, coverage.inputs)))
 
     for graph in MODELS:
-        before, gain = size(), coverage.gain(elements_of(graph))
-        coverage.update(elements_of(graph))
+        before, gain = size(), coverage.gain(covered_elements(graph))
+        coverage.update(covered_elements(graph))
         assert gain == size() - before
 
 
@@ -91,25 +97,25 @@ def test_a_pair_that_also_meets_directly_is_not_one_that_only_a_repair_lets_meet
             6: Node("GRU", {"units": 2}, (4,)),
         }
     )
-    elements = elements_of(both)
+    elements = covered_elements(both)
     assert elements.types == {"Dense", "LSTM", "GRU"}, "a repair is no layer"
     assert elements.pairs == {("Dense", "LSTM"), ("LSTM", "Dense"), ("Dense", "GRU")}
     assert elements.repaired == slow_only_repaired([both]) == {("Dense", "GRU")}
     coverage = covered([both])
     assert coverage.direct_pairs == {("Dense", "LSTM"), ("LSTM", "Dense")}
-    assert coverage.rates()["pairs_only_repaired"] == 1 / len(declared().pairs)
+    assert coverage.rates()["pairs_only_repaired"] == 1 / len(declared_coverage().pairs)
 
 
 def test_declared_pairs_are_those_that_were_seen_to_meet():
     layers = set(universe())
-    assert declared().types == layers
-    assert declared().pairs == {(a, b) for a in layers for b in layers if slow_meet(a, b)}
-    assert ("Flatten", "Conv2D") not in declared().pairs  # rank 2 never meets rank 4
-    assert ("Dense", "Embedding") not in declared().pairs  # floats are no words
+    assert declared_coverage().types == layers
+    assert declared_coverage().pairs == {(a, b) for a in layers for b in layers if slow_meet(a, b)}
+    assert ("Flatten", "Conv2D") not in declared_coverage().pairs  # rank 2 never meets rank 4
+    assert ("Dense", "Embedding") not in declared_coverage().pairs  # floats are no words
 
 
 def test_the_paper_s_families_stand_beside_the_whole():
-    whole, paper = declared(), of_the_paper()
+    whole, paper = declared_coverage(), restrict_to_paper()
     assert paper.types < whole.types and "Dense" not in paper.types
     assert paper.parameters < whole.parameters
     assert not [p for p in paper.pairs if p[0] == p[1] or "Dense" in p]

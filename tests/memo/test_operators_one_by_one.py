@@ -19,7 +19,7 @@ from asterism.memo.generating.operators import (
 from asterism.memo.generating.operators.memo import add_with_own_input, parameters_by_kind
 from asterism.memo.generating.shape_adapters import adapt_to_shape, pad_for_window, reshape_to_rank
 from asterism.memo.generating.strategies import draw_mutant, within_limits
-from asterism.memo.graphs.coverage import Coverage, declared, elements_of
+from asterism.memo.graphs.coverage import Coverage, covered_elements, declared_coverage
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.graphs.weights import WEIGHT_EDITS
 from asterism.memo.universe.layers import universe
@@ -133,7 +133,7 @@ def test_layers_are_connected_forwards_and_never_twice():
     assert context.offered == [[(1, 3)]]  # an input is no layer, and 3 reads 2 already
     assert mutant.nodes[3].inputs == (1,)
     guided = Chosen(guided=True)
-    guided.coverage.update(elements_of(chain("Dense", "Dense")))
+    guided.coverage.update(covered_elements(chain("Dense", "Dense")))
     longer, _ = graph.add(Node("ReLU", {"dtype": "float32"}, (3,)))
     mutate("LConn", longer, guided)
     assert (1, 3) not in guided.offered[0], "two dense layers have met already"
@@ -238,7 +238,7 @@ def test_an_input_has_another_rank_that_its_layer_accepts():
     ]
     assert rank in ranks
     guided = Chosen(number=1, guided=True)
-    guided.coverage.update(elements_of(graph))
+    guided.coverage.update(covered_elements(graph))
     mutate("MRank", graph, guided)
     assert all(
         (graph.nodes[i].type, rank, "float32") not in guided.coverage.inputs
@@ -258,7 +258,7 @@ def test_an_input_s_producer_computes_in_another_dtype():
 
 def test_guided_a_dtype_that_nobody_has_covered_comes_first():
     graph = chain("Dense", "ReLU")
-    half = elements_of(graph.change(1, config={"units": 4, "dtype": "float16"}))
+    half = covered_elements(graph.change(1, config={"units": 4, "dtype": "float16"}))
     offered = []
     for number in range(30):
         guided = Chosen(number=number, guided=True)
@@ -352,7 +352,7 @@ class TestChoosing:
     def test_then_one_that_forms_two_new_pairs_and_needs_no_reshaping(self):
         context = Chosen(guided=True)
         context.coverage.types |= set(self.KINDS)
-        whole = declared().pairs
+        whole = declared_coverage().pairs
         assert {("Dense", kind) for kind in self.KINDS} <= whole
         self.choose(context)
         # All form new pairs on both sides; a convolution would need another rank.

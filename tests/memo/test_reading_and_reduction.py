@@ -19,10 +19,10 @@ from asterism.differential.reducing.reduce import (
 )
 from asterism.differential.reducing.reduction import _opened
 from asterism.differential.reducing.seed_models import SEED_MODELS, make_seed_model
-from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.coverage import covered_elements
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.keras_build import build_model
-from asterism.memo.graphs.keras_read import graph_of, graph_of_json
+from asterism.memo.graphs.keras_read import read_json_graph, read_keras_graph
 from asterism.memo.graphs.weights import fit_to_shape
 from asterism.memo.universe.tensors import InvalidLayerError
 from asterism.models.keras_models.reading import load_keras
@@ -57,11 +57,11 @@ def test_what_keras_2_called_otherwise_is_read():
         "class_name": "Sequential",
         "config": [{"class_name": "LeakyReLU", "config": first}],
     }
-    graph = graph_of_json(document, open_size=9)
+    graph = read_json_graph(document, open_size=9)
     assert graph.nodes[1].config["negative_slope"] == 0.7
     document["config"][0] = {"class_name": "LSTM", "config": {**first, "units": 2, "alpha": 1}}
     with pytest.raises(UserError, match="alpha"):
-        graph_of_json(document, open_size=9)
+        read_json_graph(document, open_size=9)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,16 @@ def test_what_keras_2_called_otherwise_is_read():
 )
 def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_at_least):
     model = load_keras(shared_models / name)
-    graph, arrays = graph_of(model, open_size=8)
+    graph, arrays = read_keras_graph(model, open_size=8)
     assert len(graph.layers) >= layers_at_least
     batch = np.random.default_rng(0).normal(size=(2, *model.inputs[0].shape[1:]))
     batch = batch.astype("float32")
     ours = np.asarray(build_model(graph, arrays)(batch, training=False))
     np.testing.assert_allclose(ours, np.asarray(model(batch, training=False)), atol=1e-6)
     reduced = renumber_nodes(reduce_model(graph))
-    assert keeps_coverage(reduced, elements_of(graph)) and len(reduced.layers) <= len(graph.layers)
+    assert keeps_coverage(reduced, covered_elements(graph)) and len(reduced.layers) <= len(
+        graph.layers
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_a_layer_of_values_that_no_graph_can_have_is_rejected(argument, value):
     document = json.loads(model.to_json())
     document["config"]["layers"][1]["config"][argument] = value
     with pytest.raises(UserError, match="odd"):
-        graph_of_json(document, 4)
+        read_json_graph(document, 4)
 
 
 def sequential(shape, *stack, dtype="float32"):
@@ -177,7 +179,7 @@ READ = {
 def test_nothing_of_a_model_is_lost_by_reading_it(name):
     model = READ[name]()
     keras.utils.set_random_seed(2)
-    graph, arrays = graph_of(model, open_size=8)
+    graph, arrays = read_keras_graph(model, open_size=8)
     batch = [np.random.default_rng(0).normal(size=(3, *i.shape[1:])) for i in model.inputs]
     batch = [b.astype("float32") for b in batch]
     given = batch if len(batch) > 1 else batch[0]
@@ -232,7 +234,7 @@ REJECTED = {
 @pytest.mark.parametrize("what", REJECTED)
 def test_what_no_graph_can_say_is_rejected_by_name(what):
     with pytest.raises(UserError, match=what) as rejected:
-        graph_of(REJECTED[what](), 4)
+        read_keras_graph(REJECTED[what](), 4)
     assert "odd" in str(rejected.value)
 
 
@@ -249,15 +251,15 @@ def test_an_operation_that_is_no_layer_is_rejected_by_name(operate, said):
     inputs = keras.Input((5,))
     model = keras.Model(inputs, operate(inputs))
     with pytest.raises(UserError, match=said):
-        graph_of(model, 4)
+        read_keras_graph(model, 4)
     with pytest.raises(UserError, match=said):
-        graph_of_json(model.to_json(), 4)
+        read_json_graph(model.to_json(), 4)
 
 
 def test_the_whole_model_computes_in_the_dtype_that_it_is_built_in():
     """The float64 reference is float64 inside of wrappers too."""
     for name in ("time-distributed", "spectral", "bidirectional"):
-        graph, arrays = graph_of(READ[name](), 4)
+        graph, arrays = read_keras_graph(READ[name](), 4)
         built = build_model(graph, arrays, dtype="float64")
         assert {w.dtype for w in built.weights} == {"float64"}
         inside = [layer for layer in built._flatten_layers(include_self=False) if layer.weights]
@@ -269,7 +271,7 @@ def test_stored_weights_go_to_the_variables_of_their_name():
     rng = np.random.default_rng(0)
     for layer in model.layers:
         layer.set_weights([rng.uniform(1, 2, w.shape).astype("float32") for w in layer.weights])
-    graph, arrays = graph_of(model, 4)
+    graph, arrays = read_keras_graph(model, 4)
     config = {**graph.nodes[1].config, "scale": False}
     built = build_model(graph.change(1, config=config), arrays)
     kept = {w.name: np.asarray(w) for w in built.layers[1].weights}
@@ -322,7 +324,7 @@ def test_a_file_with_a_layer_that_is_not_declared_is_rejected_by_its_type(
 
 def test_reduction_keeps_the_weights_of_what_is_left():
     model = residual()
-    graph, arrays = graph_of(model, 8)
+    graph, arrays = read_keras_graph(model, 8)
     reduced = renumber_nodes(reduce_model(graph))
     assert len(reduced.layers) <= 0.35 * len(graph.layers)
     assert count_multiplications(reduced) <= count_multiplications(graph)
@@ -408,7 +410,7 @@ REDUCED = {
 @pytest.mark.parametrize("name", REDUCED)
 def test_what_is_reduced_covers_as_much_and_costs_no_more_and_nothing_else_can_go(name):
     """The slow twin: every removal of one layer, with coverage and cost from the definitions."""
-    graph, _ = graph_of(REDUCED[name](), 8)
+    graph, _ = read_keras_graph(REDUCED[name](), 8)
     reduced = reduce_model(graph)
     assert covers(reduced, graph)
     cost = multiplications(reduced)
@@ -433,7 +435,7 @@ def every_kernel():
 
 @pytest.mark.parametrize("make", [every_kernel, residual, many_filters_behind_pooling])
 def test_the_cost_is_that_of_the_kernels(make):
-    graph, _ = graph_of(make(), 8)
+    graph, _ = read_keras_graph(make(), 8)
     assert count_multiplications(graph) == multiplications(graph)
 
 
@@ -448,7 +450,7 @@ def two_branches():
 @pytest.mark.parametrize("make", [residual, many_filters_behind_pooling, two_branches])
 def test_articulation_points_are_where_one_tensor_carries_everything(make):
     """Without such a node, no output is reached from the input by any path."""
-    graph, _ = graph_of(make(), 8)
+    graph, _ = read_keras_graph(make(), 8)
 
     def reached(without):
         found = set(graph.inputs) - {without}
@@ -467,9 +469,9 @@ def test_the_published_models_shrink_to_a_tenth():
     names = [n for n in SEED_MODELS if n not in ("alexnet", "lenet5", "lstm1", "lstm2")]
     shares = []
     for name in names:
-        graph, _ = graph_of(make_seed_model(name, 0), 8)
+        graph, _ = read_keras_graph(make_seed_model(name, 0), 8)
         reduced = reduce_model(graph)
-        assert keeps_coverage(reduced, elements_of(graph))
+        assert keeps_coverage(reduced, covered_elements(graph))
         shares.append(len(reduced.layers) / len(graph.layers))
     assert len(shares) == 6
     assert sum(shares) / len(shares) <= 0.11

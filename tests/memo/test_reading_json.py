@@ -6,7 +6,7 @@ import pytest
 
 from asterism.core.messages.errors import UserError
 from asterism.memo.graphs.keras_build import build_model
-from asterism.memo.graphs.keras_read import graph_of_json
+from asterism.memo.graphs.keras_read import read_json_graph
 
 
 def layer(kind, name, *calls, **config):
@@ -43,7 +43,7 @@ def functional(layers, inputs, outputs):
 
 def read(document, open_size=5, seed=0):
     """The graph's nodes, each with its type, what it reads and its units; and the graph."""
-    graph = graph_of_json(document, open_size, seed)
+    graph = read_json_graph(document, open_size, seed)
     return [(n.type, n.inputs, n.config.get("units")) for n in graph.nodes.values()], graph
 
 

@@ -17,12 +17,12 @@ from asterism.differential.reducing.reduce import (
     narrow_layers,
     reduce_model,
 )
-from asterism.differential.reducing.reduction import reduce_models, user_models
+from asterism.differential.reducing.reduction import find_user_models, reduce_models
 from asterism.differential.reducing.seed_models import make_seed_model
-from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.coverage import covered_elements
 from asterism.memo.graphs.graph import Node, sequential
 from asterism.memo.graphs.keras_build import build_model
-from asterism.memo.graphs.keras_read import graph_of
+from asterism.memo.graphs.keras_read import read_keras_graph
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import branching, convolutional, layer, recurrent
 
@@ -80,7 +80,7 @@ def test_models_are_reduced_with_their_weights(backends, tmp_path):
             row["multiplications_reduced"] == count_multiplications(graph) < row["multiplications"]
         )
         assert row["weights"] == model.count_params() > row["weights_reduced"]
-        kinds = elements_of(graph)
+        kinds = covered_elements(graph)
         for kind in ("types", "pairs", "parameters"):
             assert row[kind] == row[f"{kind}_kept"]
         assert row["types"] == len(kinds.types) and row["pairs"] == len(kinds.pairs)
@@ -170,11 +170,11 @@ def test_a_file_called_like_a_listed_model_is_rejected(tmp_path):
 def test_a_folder_without_models_or_with_two_of_one_name_is_rejected(tmp_path):
     given = params(user_model=str(tmp_path))
     with pytest.raises(UserError, match=r"holds no model \(\.keras, \.h5"):
-        user_models(given)
+        find_user_models(given)
     for name in ("m.h5", "m.keras"):
         (tmp_path / name).touch()
     with pytest.raises(UserError, match=r"two files of .* are called m: rename one"):
-        user_models(given)
+        find_user_models(given)
 
 
 def test_an_architecture_without_weights_is_a_seed_model_and_one_beside_weights_is_not(tmp_path):
@@ -256,7 +256,7 @@ def test_layers_that_cannot_be_narrowed_stay_wide_and_others_do_not():
 def test_channels_that_are_left_keep_their_weights():
     """The first channels of a layer that was read, and of what reads it."""
     model = keras.Sequential([keras.Input((5,)), layers.Dense(29), layers.Dense(2, name="end")])
-    graph, stored = graph_of(model, 4)
+    graph, stored = read_keras_graph(model, 4)
     first, _, second, _ = model.get_weights()
     weights = build_model(narrow_layers(graph, 12), stored).get_weights()
     np.testing.assert_array_equal(weights[0], first[:, :12])
@@ -265,8 +265,8 @@ def test_channels_that_are_left_keep_their_weights():
 
 @pytest.mark.parametrize("name", ["lenet5", "alexnet"])
 def test_seed_models_lose_weights_and_no_coverage(name):
-    graph = reduce_model(graph_of(make_seed_model(name, 0), 16)[0])
+    graph = reduce_model(read_keras_graph(make_seed_model(name, 0), 16)[0])
     smaller = narrow_layers(graph, 20)
     assert max(widths(smaller)) <= 20
-    assert keeps_coverage(smaller, elements_of(graph))
+    assert keeps_coverage(smaller, covered_elements(graph))
     assert build_model(smaller).count_params() < build_model(graph).count_params()

@@ -8,8 +8,8 @@ import pytest
 from asterism.differential.reducing.reduce import bypass, renumber_nodes, without_branch
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.generate import Island, unite_islands
-from asterism.memo.generating.strategies.memo import Memo
-from asterism.memo.generating.strategies.scratch import Cradle, Muffin
+from asterism.memo.generating.strategies.memo import MemoStrategy
+from asterism.memo.generating.strategies.scratch import CradleStrategy, MuffinStrategy
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.weights import draw_weights, fit_to_shape, match_stored_arrays
 from asterism.memo.universe.layers import universe
@@ -23,11 +23,11 @@ def rng(number=0):
 
 
 def test_cradle_proposes_every_seed_once():
-    strategy = Cradle(SEEDS, generate_params())
+    strategy = CradleStrategy(SEEDS, generate_params())
     assert strategy.limit == 3
     first = strategy.propose(rng(), Coverage())
     assert first == Mutant(SEEDS["conv"], "conv", "seed", 0)
-    again = Cradle(SEEDS, generate_params())
+    again = CradleStrategy(SEEDS, generate_params())
     again.restore(strategy.learnt())
     assert [again.propose(rng(), Coverage()).seed_model for _ in range(2)] == ["rnn", "add"]
     assert again.learnt() == []
@@ -39,7 +39,7 @@ class TestFromScratch:
 
     def test_models_are_chains_or_cells_of_small_layers(self):
         found = [
-            Muffin({}, generate_params(max_elements=10**6)).propose(rng(n), Coverage())
+            MuffinStrategy({}, generate_params(max_elements=10**6)).propose(rng(n), Coverage())
             for n in range(40)
         ]
         made = [m for m in found if m is not None]
@@ -60,7 +60,9 @@ class TestFromScratch:
 
     def test_none_is_larger_than_allowed(self):
         for number in range(12):
-            made = Muffin({}, generate_params(max_layers=3)).propose(rng(number), Coverage())
+            made = MuffinStrategy({}, generate_params(max_layers=3)).propose(
+                rng(number), Coverage()
+            )
             assert made is None or len(made.graph.layers) <= 3
 
 
@@ -69,7 +71,7 @@ class TestFromScratch:
     [(3, 20, "mutant"), (0, 20, "before"), (3, 5, "seed"), (3, 6, "mutant")],
 )
 def test_a_model_is_kept_where_it_raised_coverage_until_it_is_too_large(gain, most, kept):
-    memo = Memo(SEEDS, generate_params(max_layers=most))
+    memo = MemoStrategy(SEEDS, generate_params(max_layers=most))
     before = memo._pool[2] = recurrent()
     memo._slot, memo._applied = 2, ["NLA"]
     graph = branching().change(1, seed=99)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from asterism.core.random_streams import stream
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.keras_build import build_model, constructor_arguments, needed_arguments
-from asterism.memo.graphs.keras_read import graph_of
+from asterism.memo.graphs.keras_read import read_keras_graph
 from asterism.memo.universe.keras_options import (
     activations,
     constraints,
@@ -200,7 +200,7 @@ def test_keras_builds_a_layer_of_the_inferred_shape_that_is_read_as_it_was(name)
         model = build_model(graph)
         assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape
         assert model.output.dtype == graph.tensors[identity].dtype
-        read, arrays = graph_of(model, open_size=8)
+        read, arrays = read_keras_graph(model, open_size=8)
         assert list(read.tensors.values()) == list(graph.tensors.values())
         ours, back = graph.nodes[identity], read.nodes[read.outputs[0]]
         assert back.type == name

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from asterism.models.images_and_scores import FROM_PROBABILITIES, notes_on_scores, softmax
-from asterism.models.keras_models.layers import ClassifierHead, flatten_model, up_to_logits
+from asterism.models.images_and_scores import FROM_PROBABILITIES, check_scores, softmax
+from asterism.models.keras_models.layers import ClassifierHead, cut_softmax, flatten_model
 
 L = keras.layers
 
@@ -106,11 +106,11 @@ def test_a_softmax_is_left_off_behind_which_values_only_get_other_axes(head):
     model, pixels = convolutional(*REACHED[head]()), draw()
     before = [np.asarray(weight) for weight in model.weights]
     probabilities = predicted(model, pixels)
-    scores = predicted(up_to_logits(model), pixels)
+    scores = predicted(cut_softmax(model), pixels)
     assert scores.shape == probabilities.shape == (7, 5)
     np.testing.assert_allclose(softmax(scores), probabilities, rtol=1e-4, atol=1e-6)
     assert not np.allclose(scores, probabilities, atol=0.05)
-    assert notes_on_scores(scores) == []
+    assert check_scores(scores) == []
     # The model itself is as it was.
     np.testing.assert_array_equal(predicted(model, pixels), probabilities)
     for weight, known in zip(model.weights, before, strict=True):
@@ -132,9 +132,9 @@ NOT_REACHED = {
 def test_what_cannot_be_undone_is_said(head):
     size = 8 if "places" in head else 7
     model, pixels = convolutional(*NOT_REACHED[head](), size=size), draw(size)
-    assert up_to_logits(model) is model
+    assert cut_softmax(model) is model
     with capture_logs() as told:
-        assert notes_on_scores(predicted(model, pixels)) == [FROM_PROBABILITIES]
+        assert check_scores(predicted(model, pixels)) == [FROM_PROBABILITIES]
     assert [line["event"] for line in told] == [FROM_PROBABILITIES]
     assert "\n" not in FROM_PROBABILITIES
 
@@ -142,16 +142,16 @@ def test_what_cannot_be_undone_is_said(head):
 def test_softmaxes_of_several_places_are_not_put_together():
     model = convolutional(L.Conv2D(5, 4), L.Softmax(), L.Flatten(), size=7)
     assert model.output_shape == (None, 20)
-    assert up_to_logits(model) is model
+    assert cut_softmax(model) is model
 
 
 def test_a_model_that_ends_in_scores_is_left_as_it_is():
     model = convolutional(L.Conv2D(5, 4), L.Flatten())
     assert ClassifierHead.of(model).softmax is None
-    assert up_to_logits(model) is model
-    assert notes_on_scores(predicted(model, draw())) == []
+    assert cut_softmax(model) is model
+    assert check_scores(predicted(model, draw())) == []
 
 
 def test_a_softmax_within_a_recurrent_layer_is_not_the_last_one():
     model = keras.Sequential([keras.Input((4, 3)), L.SimpleRNN(5, activation="softmax")])
-    assert up_to_logits(model) is model
+    assert cut_softmax(model) is model

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.recurrent import RecurrentModel, open_rnn
-from asterism.models.recurrent.keras_engine import KerasEngine, find_layer, layer_chain
+from asterism.models.recurrent.keras_engine import KerasEngine, find_layer, find_layer_chain
 from asterism.models.recurrent.onnx_engine import OnnxEngine
 from asterism.models.recurrent.onnx_graph import write_graph
 from asterism.models.recurrent.opening import engine_for
@@ -306,17 +306,17 @@ def test_layers_are_a_chain_where_each_reads_the_one_before_it() -> None:
     inputs = keras.Input((4, 3))
     steps, scores = keras.layers.GRU(3, return_sequences=True), keras.layers.GRU(2)
     chained = keras.Model(inputs, scores(steps(inputs)))
-    assert layer_chain(chained) == [steps, scores]
+    assert find_layer_chain(chained) == [steps, scores]
     twice = keras.Model(inputs, scores(steps(steps(inputs))))
     beside = keras.Model(inputs, keras.layers.Add()([scores(inputs), scores(steps(inputs))]))
     early = keras.Model(inputs, [steps(inputs), scores(steps(inputs))])
-    assert [layer_chain(model) for model in (twice, beside, early)] == [None, None, None]
+    assert [find_layer_chain(model) for model in (twice, beside, early)] == [None, None, None]
 
 
 @pytest.mark.parametrize("cell", ["LSTM", "GRU", "SimpleRNN"])
 def test_an_onnx_file_with_weights_of_nan_is_rejected(tmp_path: Path, cell: str) -> None:
     model = with_spoilt_weights(cell, 0, np.nan)
-    graph = write_graph(layer_chain(model), find_layer(model, None)).graph
+    graph = write_graph(find_layer_chain(model), find_layer(model, None)).graph
     path = tmp_path / "net.onnx"
     path.write_bytes(graph)
     with pytest.raises(UserError, match="hold NaN or infinity"):

@@ -17,7 +17,7 @@ from strange_programs import entries
 from strange_programs import write as write_entries
 from torch import nn
 
-from asterism.asking.model_description import describe_model, look_at
+from asterism.asking.model_description import describe_model, examine_model
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_operators import only_computes
 from asterism.models.formats import open_runtime
@@ -326,10 +326,10 @@ def test_of_quantised_programs_what_converts_numbers_is_taken(name, taken):
 @pytest.mark.slow
 def test_check_says_what_a_program_is_and_what_is_none(program, tmp_path):
     _, path = program
-    told = "\n".join(describe_model(look_at(path)))
+    told = "\n".join(describe_model(examine_model(path)))
     for part in ("PyTorch", "3 of them on integers", "takes   rows", "asterism vet"):
         assert part in told
     other = tmp_path / "q.zip"
     other.write_bytes(path.read_bytes())
     with pytest.raises(UserError, match=r"suffix \.pt2"):
-        look_at(other)
+        examine_model(other)

@@ -20,7 +20,7 @@ from asterism.dvc_hydra import cache_files, cache_objects
 from asterism.dvc_hydra.cache_files import object_path, require_plain
 from asterism.dvc_hydra.cache_objects import CacheObjects
 from asterism.dvc_hydra.local_settings import use_cache
-from asterism.dvc_hydra.run_cache import fault_in_entry, key_of
+from asterism.dvc_hydra.run_cache import fault_in_entry, run_cache_key
 from places import ROOT
 
 
@@ -87,10 +87,10 @@ def nested(depth):
 
 
 def test_an_entry_as_dvc_writes_it_is_taken():
-    assert fault_in_entry(ENTRY, key_of(ENTRY)) is None
+    assert fault_in_entry(ENTRY, run_cache_key(ENTRY)) is None
     folder = deepcopy(ENTRY)
     folder["outs"][0] = OUTPUT | {"md5": f"{HASH}.dir", "nfiles": 2}
-    assert fault_in_entry(folder, key_of(ENTRY)) is None
+    assert fault_in_entry(folder, run_cache_key(ENTRY)) is None
 
 
 CHANGES = {
@@ -107,8 +107,8 @@ CHANGES = {
 def test_an_entry_of_something_else_is_rejected(change):
     changed = deepcopy(ENTRY)
     change(changed)
-    assert "another stage" in fault_in_entry(changed, key_of(ENTRY))
-    assert fault_in_entry(changed, key_of(changed)) is None
+    assert "another stage" in fault_in_entry(changed, run_cache_key(ENTRY))
+    assert fault_in_entry(changed, run_cache_key(changed)) is None
 
 
 PLACES = [
@@ -122,7 +122,7 @@ PLACES = [
 def test_an_entry_writes_below_the_results_only_whatever_its_key(path):
     changed = deepcopy(ENTRY)
     changed["outs"][0]["path"] = path
-    assert repr(path) in fault_in_entry(changed, key_of(changed))
+    assert repr(path) in fault_in_entry(changed, run_cache_key(changed))
     assert not cache_files.is_result(path)
 
 
@@ -145,7 +145,7 @@ def test_an_entry_writes_below_the_results_only_whatever_its_key(path):
 def test_an_output_is_a_path_and_a_hash(facts):
     changed = deepcopy(ENTRY)
     changed["outs"][0].update(facts)
-    assert fault_in_entry(changed, key_of(changed)) is not None
+    assert fault_in_entry(changed, run_cache_key(changed)) is not None
 
 
 @pytest.mark.parametrize(

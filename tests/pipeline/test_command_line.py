@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from asterism import __version__, config, project
 from asterism import budget as budgets
 from asterism.asking import question
-from asterism.asking.question import SettledQuestion
+from asterism.asking.question import ResolvedQuestion
 from asterism.asking.request import VetRequest
 from asterism.cli import commands
 from asterism.cli.program import GROUPS
@@ -31,7 +31,7 @@ from asterism.models.tensor_models import trial
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, sharing
 from asterism.sweep.worker import SweepRequest
-from asterism.sweep.workspace import git
+from asterism.sweep.workspace import run_git
 from asterism.vetting import certificate, repeating
 from asterism.vetting.certificate import Certificate
 from asterism.vetting.repeating import RepeatedCertificate
@@ -168,7 +168,7 @@ def vetted(root, note, monkeypatch):
     """
     (root / "conf/vet").mkdir(parents=True)
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(question, "settle", SettledQuestion(["vet=tensors"], ["kind tensors: guessed"]))
+    note(question, "resolve_question", ResolvedQuestion(["vet=tensors"], ["kind tensors: guessed"]))
     note(sweep_app, "sweep_command", 0)
     note(webbrowser, "open")
     folder = root / "sweeps/vet-small/points/0000/vet"
@@ -278,10 +278,10 @@ def test_a_project_is_made_where_there_is_none_once_the_question_can_be_asked(
     assert "big.onnx" in str(ended.exception)
     assert note.calls == [] and list(here.iterdir()) == []
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(question, "settle", SettledQuestion(["vet=nothing"], []))
+    note(question, "resolve_question", ResolvedQuestion(["vet=nothing"], []))
     assert "'nothing'" in str(run(*FILES).exception)
-    assert [name for name, *_ in note.calls] == ["settle"]
-    note(question, "settle", SettledQuestion(["vet=tensors"], []))
+    assert [name for name, *_ in note.calls] == ["resolve_question"]
+    note(question, "resolve_question", ResolvedQuestion(["vet=tensors"], []))
     ended = run(*FILES)
     assert ended.output == "made a project\n"
     assert note.calls[-1] == ("new_project", here)
@@ -412,7 +412,7 @@ def test_a_run_is_told_of_parameters_that_are_not_the_commits(root, note):
     note(sweep_app, "sweep_command", 0)
     for command in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "a")):
         (root / "params.yaml").write_text("seed: 0\nfuzz: {mutants: 3, k: [1]}\n")
-        git(root, "-c", "user.name=a", "-c", "user.email=a@b", *command)
+        run_git(root, "-c", "user.name=a", "-c", "user.email=a@b", *command)
     assert run("sweep").output == ""
     (root / "params.yaml").write_text("seed: 0\nfuzz: {mutants: 4, k: [1]}\n")
     (told,) = run("sweep").output.splitlines()
@@ -429,7 +429,7 @@ def pipeline_of(root, note, monkeypatch):
     note(budgets, "run_table", ["a table"])
     note(config, "check_params")
     note(pipeline, "use_this_python")
-    note(pipeline, "open_ends", stages[1:])
+    note(pipeline, "find_outdated_stages", stages[1:])
     note(pipeline, "lock_folder", Path("locks"))
     note(saved_state, "remove_unneeded_state")
     (root / "conf").symlink_to(ROOT / "conf")
@@ -451,7 +451,7 @@ def test_repro_runs_what_is_planned_and_records_it(pipeline_of, note):
     assert (python[0], tidied[0]) == ("use_this_python", "remove_unneeded_state")
     assert (opened, targets) == (f"repository of {root}", ["one"])
     _, plan, stale = ran[1:4]
-    assert ends == ("open_ends", opened, plan) and locks == ("lock_folder", root)
+    assert ends == ("find_outdated_stages", opened, plan) and locks == ("lock_folder", root)
     assert ran[:2] == ("run_stages", opened) and ran[4:6] == (2, Path("locks"))
     assert [stage.name for stage in (*plan, *stale)] == ["fresh", "stale", "stale"]
     record = json.loads((root / "logs/repro.run.json").read_text())
@@ -551,7 +551,7 @@ def test_the_shell_completes_commands_options_stages_and_pages(root, monkeypatch
     (root / "dvc.lock").write_text(lock)
     (root / "sweeps/mine").mkdir(parents=True)
     (root / "sweeps/mine/index.html").touch()
-    git(root, "init", "-q", "-b", "main")
+    run_git(root, "init", "-q", "-b", "main")
     for words, wanted in {
         "asterism doc": ["doctor"],
         "asterism doctor --js": ["--json"],

@@ -15,7 +15,7 @@ from imports import ROOT
 from omegaconf import OmegaConf
 from pydantic import AfterValidator
 
-from asterism.config import Params, changed_params, check_params, compose
+from asterism.config import Params, check_params, compose, compose_changed_params
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
 from asterism.core.parameters.validation import Label
@@ -86,14 +86,14 @@ def test_an_edit_of_the_file_stays_beside_what_overrides_change(tmp_path):
     document["judge"]["ulps"] = 111
     document["seed"] = 7
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(document))
-    plain = changed_params(OfJudging, [], tmp_path)
+    plain = compose_changed_params(OfJudging, [], tmp_path)
     assert (plain.seed, plain.judge.ulps) == (7, 111)
-    chosen = changed_params(OfJudging, ["+experiment=library_campaign", "seed=9"], tmp_path)
+    chosen = compose_changed_params(OfJudging, ["+experiment=library_campaign", "seed=9"], tmp_path)
     campaign = yaml.safe_load(compose(CONF, ["+experiment=library_campaign"]))
     assert (chosen.seed, chosen.judge.ulps) == (9, 111)
     assert chosen.execute.backends == campaign["execute"]["backends"] != plain.execute.backends
     with pytest.raises(UserError, match="seed"):
-        changed_params(OfJudging, ["sead=9"], tmp_path)
+        compose_changed_params(OfJudging, ["sead=9"], tmp_path)
 
 
 def chosen_together():

@@ -26,8 +26,8 @@ from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import cache_files, lockfile, run_cache
 from asterism.dvc_hydra.cache_files import ENTRY
 from asterism.dvc_hydra.cache_objects import members_of
-from asterism.dvc_hydra.commands import dvc_quietly, experiment_reference
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.commands import experiment_reference, run_dvc_quietly
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.lockfile import parse_as_dvc
 from asterism.dvc_hydra.overrides import hydra_value
 from asterism.dvc_hydra.remote import open_remote
@@ -169,23 +169,23 @@ class TestCommands:
     """``dvc.cli.main``: DVC's documented commands, without a new process."""
 
     def test_a_command_that_fails_says_why(self, root, capfd):
-        dvc_quietly(root, "status")
+        run_dvc_quietly(root, "status")
         with pytest.raises(UserError, match="no-stage"):
-            dvc_quietly(root, "commit", "--force", "--", "no-stage")
+            run_dvc_quietly(root, "commit", "--force", "--", "no-stage")
         assert capfd.readouterr() == ("", "")
 
     def test_commit_writes_the_lock_the_cache_and_the_run_cache(self, root):
         before = len(entry_files(root))
         (root / "in").write_text("2")
         (root / "artifacts/first/copy").write_text("2")
-        dvc_quietly(root, "commit", "--force", "--", "first")
+        run_dvc_quietly(root, "commit", "--force", "--", "first")
         assert len(entry_files(root)) == before + 1
         digest = locked(root)["first"]["outs"][0]["md5"]
         assert sorted(members_of(root / ".dvc/cache", digest)) == ["copy", "other"]
 
     def test_checkout_puts_stages_and_data_from_the_cache(self, root):
         shutil.rmtree(root / "artifacts")
-        dvc_quietly(root, "checkout", "--", "first")
+        run_dvc_quietly(root, "checkout", "--", "first")
         assert (root / "artifacts/first/copy").read_text() == FILES["in"]
         assert not (root / "artifacts/third").exists()
 
@@ -228,7 +228,7 @@ class TestFormats:
     """What lies on the disk."""
 
     def test_hashes_are_those_that_dvc_writes(self, root):
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         found = {
             item["path"]: item
             for entry in locked(root).values()
@@ -239,9 +239,9 @@ class TestFormats:
             assert {"path": path} | hashes.of(root / path) == facts
 
     def test_a_file_in_an_output_that_is_not_there_is_hashed_by_its_list(self, root):
-        facts = Hashes(root, root / ".dvc/cache").of(root / "artifacts/first/copy")
+        facts = WorkspaceHashes(root, root / ".dvc/cache").of(root / "artifacts/first/copy")
         shutil.rmtree(root / "artifacts")
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         assert hashes.of(root / "artifacts/first/copy") is None
         hashes.learn(root / "artifacts/first", locked(root)["first"]["outs"][0])
         assert hashes.of(root / "artifacts/first/copy") == facts
@@ -256,7 +256,7 @@ class TestFormats:
         )
         (root / "artifacts/mine").write_text("of no stage")
         dvc(root, "repro", "-q")
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         for entry in locked(root).values():
             for out in entry["outs"]:
                 hashes.learn(root / out["path"], out)
@@ -267,19 +267,21 @@ class TestFormats:
             assert {"path": facts["path"]} | hashes.of(root / facts["path"]) == facts
 
     def test_facts_of_a_stage_are_its_entry_without_the_outputs_hashes(self, root):
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         for name, stage in read_stages(root).items():
             entry = locked(root)[name]
             entry["outs"] = [{"path": out["path"]} for out in entry["outs"]]
             assert stage.facts(hashes) == entry
 
     def test_an_entry_lies_under_the_key_of_its_stage_and_holds_what_the_lock_does(self, root):
-        hashes = Hashes(root, root / ".dvc/cache")
+        hashes = WorkspaceHashes(root, root / ".dvc/cache")
         names = [p.relative_to(root / ".dvc/cache/runs").as_posix() for p in entry_files(root)]
         assert len(names) == 4 and all(map(ENTRY.fullmatch, names))
         for name, stage in read_stages(root).items():
             facts = stage.facts(hashes)
-            assert any(path.parent.name == run_cache.key_of(facts) for path in entry_files(root))
+            assert any(
+                path.parent.name == run_cache.run_cache_key(facts) for path in entry_files(root)
+            )
             assert run_cache.find_entry(root / ".dvc/cache", facts) == locked(root)[name]
             assert run_cache.find_entry(root / ".dvc/cache", facts | {"cmd": "another"}) is None
 
@@ -349,11 +351,11 @@ class TestHydra:
         from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
         from hydra.core.override_parser.overrides_parser import OverridesParser
 
-        from asterism.dvc_hydra.overrides import parse_overrides, spanned_points
+        from asterism.dvc_hydra.overrides import expand_sweep, parse_overrides
 
         parsed = OverridesParser.create().parse_overrides(overrides)
         (batch,) = BasicSweeper.split_arguments(parsed, None)
-        assert spanned_points(parse_overrides(overrides)) == [tuple(row) for row in batch]
+        assert expand_sweep(parse_overrides(overrides)) == [tuple(row) for row in batch]
 
     def test_ends_of_ranges_and_intervals_and_all_choices_are_bounds(self):
         from asterism.dvc_hydra.overrides import parse_overrides

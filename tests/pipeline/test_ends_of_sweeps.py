@@ -11,7 +11,7 @@ from small_pipeline import Project, call, start
 
 from asterism.core.files.locks import hold_lock
 from asterism.sweep.executors import Shards
-from asterism.sweep.interrupt import interrupt_postponed
+from asterism.sweep.interrupt import postpone_sigint
 from asterism.sweep.launch import _ignore_interrupts
 from asterism.sweep.pipeline import use_this_python
 from asterism.sweep.worker import Sweep, SweepRequest
@@ -19,7 +19,7 @@ from marked import Marked
 
 TERMINATED = """
 import os, signal, subprocess, sys, time
-from asterism.sweep.interrupt import terminated_as_by_ctrl_c
+from asterism.sweep.interrupt import treat_sigterm_as_sigint
 
 def terminate():
     os.kill(os.getpid(), signal.SIGTERM)
@@ -36,7 +36,7 @@ def fail():
 
 before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
 try:
-    with terminated_as_by_ctrl_c():
+    with treat_sigterm_as_sigint():
         stage = subprocess.Popen(["sleep", "30"])
         {work}
 except BaseException as error:
@@ -173,13 +173,13 @@ def test_points_end_with_a_sweep_that_is_killed(project, marked, launcher):
 
 def test_what_is_half_written_is_finished_before_an_interrupt(tmp_path):
     file, before = tmp_path / "rwlock", signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), interrupt_postponed() as raise_noted:
+    with pytest.raises(KeyboardInterrupt), postpone_sigint() as raise_noted:
         raise_noted()
         file.write_text("{")
         os.kill(os.getpid(), signal.SIGINT)
         file.write_text("{}")
     assert file.read_text() == "{}"
-    with pytest.raises(KeyboardInterrupt), interrupt_postponed() as raise_noted:
+    with pytest.raises(KeyboardInterrupt), postpone_sigint() as raise_noted:
         os.kill(os.getpid(), signal.SIGINT)
         raise_noted()
         file.unlink()

@@ -14,7 +14,7 @@ from asterism.cli import commands, projects
 from asterism.cli import judging as judging_command
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import saved_state as saved
-from asterism.dvc_hydra.cache_files import warn as warn_of_cache
+from asterism.dvc_hydra.cache_files import warn_once as warn_of_cache
 from asterism.models.tensor_models import trial
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step
 from asterism.sweep import app as sweep_app
@@ -91,7 +91,7 @@ def fails(error):
                 (trial, "require_runs", puts(None)),
                 (
                     lanes,
-                    "settle_judging",
+                    "resolve_judging",
                     puts(
                         Made(
                             said=[HOSTILE], overrides=[], lane=Made(stage="x", section="x", kept=())
@@ -139,7 +139,7 @@ def test_a_point_that_failed_ends_its_log_plainly(monkeypatch, tmp_path):
     )  # fmt: skip
     sweep = Made(name=HOSTILE, folder=tmp_path / NAME)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sweep_app, "with_slashes", puts([]))
+    monkeypatch.setattr(sweep_app, "hydra_choice_path", puts([]))
     monkeypatch.setattr(sweep_app, "prepare_sweep", puts((sweep, [1], "basic")))
     monkeypatch.setattr(sweep_app, "run_sweep", puts(1))
     monkeypatch.setattr(sweep_app, "launcher_name", puts(HOSTILE))
@@ -180,5 +180,5 @@ def test_a_shell_is_offered_only_names_that_stand_for_themselves(tmp_path, monke
         folder.mkdir(parents=True)
         (folder / "index.html").touch()
     monkeypatch.chdir(tmp_path)
-    assert "plain" in projects.page_names("")
-    assert name not in projects.page_names("")
+    assert "plain" in projects.list_page_names("")
+    assert name not in projects.list_page_names("")

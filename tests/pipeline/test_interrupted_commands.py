@@ -107,7 +107,7 @@ SWALLOWED = {
         Callback()
     """,
     "noted by DVC's lock": """
-        with interrupt_postponed():
+        with postpone_sigint():
             os.kill(os.getpid(), signal.SIGINT)
     """,
     "twice": """
@@ -126,7 +126,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
 from asterism.core.files.interrupts import run_command
-from asterism.sweep.interrupt import interrupt_postponed
+from asterism.sweep.interrupt import postpone_sigint
 
 def come():
     os.kill(os.getpid(), signal.{number})

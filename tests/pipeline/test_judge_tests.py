@@ -12,13 +12,13 @@ from small_pipeline import asterism
 from typer.testing import CliRunner
 
 from asterism.asking import lanes
-from asterism.asking.lanes import JudgeRequest, settle_judging
+from asterism.asking.lanes import JudgeRequest, resolve_judging
 from asterism.cli import commands
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.deepstellar.criteria import criteria_in_order
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.sweep.workspace import git
+from asterism.sweep.workspace import run_git
 from places import ROOT
 
 CONF = ROOT / "conf"
@@ -57,7 +57,7 @@ def test_the_model_says_which_lane_judges(signature, stage, group, reads, tmp_pa
     reads(signature)
     monkeypatch.chdir(tmp_path)
     Path("it's.npz").touch()
-    run = settle_judging(JudgeRequest(model=Path("a b.keras"), data="it's.npz"), CONF)
+    run = resolve_judging(JudgeRequest(model=Path("a b.keras"), data="it's.npz"), CONF)
     assert run.lane.stage == stage
     assert overrides(run) == {
         group: "file",
@@ -72,19 +72,19 @@ def test_folders_known_data_and_what_else_is_asked_for(reads, tmp_path):
     asked = JudgeRequest(
         model=Path("a.h5"), data=str(tmp_path), preprocessing="raw", overrides=["seed=3"]
     )
-    run = settle_judging(asked, CONF)
+    run = resolve_judging(asked, CONF)
     found = overrides(run)
     assert (found["data"], found["preprocessing"], found["seed"]) == ("folder", "raw", 3)
-    known = settle_judging(JudgeRequest(model=Path("a.h5"), data="mnist"), CONF)
+    known = resolve_judging(JudgeRequest(model=Path("a.h5"), data="mnist"), CONF)
     assert overrides(known)["data"] == "mnist"
     with pytest.raises(UserError, match=r"npz; .*cifar10.*digits"):
-        settle_judging(JudgeRequest(model=Path("a.h5"), data="npz"), CONF)
+        resolve_judging(JudgeRequest(model=Path("a.h5"), data="npz"), CONF)
 
 
 def test_a_model_that_no_lane_can_use_is_told_of_all_reasons(reads):
     reads(NUMBERS)
     with pytest.raises(UserError, match=r"(?s)Keras file.*; .*recurrent layer"):
-        settle_judging(JudgeRequest(model=Path("a.onnx"), data="mnist"), CONF)
+        resolve_judging(JudgeRequest(model=Path("a.onnx"), data="mnist"), CONF)
 
 
 def test_a_failed_run_prints_no_answers(reads, tmp_path, monkeypatch):
@@ -176,7 +176,7 @@ def test_in_an_empty_folder_it_answers_and_leaves_a_page(tmp_path, monkeypatch):
     page = (point / "index.html").read_text(encoding="utf-8")
     assert "Important neurons" in page and '"../../index.html"' in page
     assert list((point / "kept/artifacts/measure_importance").iterdir())
-    assert git(tmp_path, "status", "--porcelain", "params.yaml", "conf") == ""
+    assert run_git(tmp_path, "status", "--porcelain", "params.yaml", "conf") == ""
     again = called(*words, "--no-open").stdout
     assert "0 stages run" in again
     assert answer["sentence"] in again and f"page: {point / 'index.html'}" in again

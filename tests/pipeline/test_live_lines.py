@@ -8,12 +8,12 @@ import subprocess
 import pytest
 from small_pipeline import Project, asterism
 
-from asterism.core.messages.console import Progress, progress, read_share, report_progress_to
+from asterism.core.messages.console import Progress, progress, read_progress, report_progress_to
 from asterism.sweep.live_lines import (
     LiveLines,
     clock_text,
     divert_messages,
-    line_of,
+    format_line,
     live_lines,
     messages_file,
 )
@@ -26,7 +26,7 @@ def test_bars_leave_how_far_they_are(tmp_path):
         bar.update(1)
         bar.update(1)
         bar.refresh()
-    share = read_share(tmp_path / "share")
+    share = read_progress(tmp_path / "share")
     assert (share.label, share.done, share.total) == ("training", 2, 4)
     assert share.seconds >= 0
     assert [path.name for path in tmp_path.iterdir()] == ["share"], "no half file is left"
@@ -36,21 +36,21 @@ def test_bars_leave_how_far_they_are(tmp_path):
 @pytest.mark.parametrize("text", ["", "[1", "{}", "[1, 2]", "null"])
 def test_a_damaged_report_is_none(tmp_path, text):
     (tmp_path / "share").write_text(text)
-    assert read_share(tmp_path / "share") is None
-    assert read_share(tmp_path / "none") is None
+    assert read_progress(tmp_path / "share") is None
+    assert read_progress(tmp_path / "none") is None
 
 
 def test_a_line_has_share_time_left_and_log():
-    line = line_of("fuzz@state", Progress("fuzz state", 25, 100, 30.0), 99.0)
+    line = format_line("fuzz@state", Progress("fuzz state", 25, 100, 30.0), 99.0)
     assert line.split() == [
         "fuzz@state", "████░░░░░░░░░░░░", "25%", "1:30", "left", "logs/fuzz-state.jsonl",
         "fuzz", "state",
     ]  # fmt: skip
     for unknown in (None, Progress("x", 5, None, 1.0), Progress("x", 0, 0, 1.0)):
-        line = line_of("report", unknown, 75.0)
+        line = format_line("report", unknown, 75.0)
         assert line.split() == ["report", "1:15", "so", "far", "logs/report.jsonl"]
-    assert "  ? left" in line_of("report", Progress("x", 0, 9, 1.0), 1.0)
-    assert "100%" in line_of("report", Progress("x", 12, 9, 1.0), 1.0)
+    assert "  ? left" in format_line("report", Progress("x", 0, 9, 1.0), 1.0)
+    assert "100%" in format_line("report", Progress("x", 12, 9, 1.0), 1.0)
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(5, "0:05"), (65.4, "1:05"), (3661, "1:01:01")])

@@ -21,14 +21,14 @@ from asterism.project import (
     FILES,
     WITHIN,
     check_code,
+    find_project_folder,
     make_project,
     new_project,
-    place_of_project,
     share_project,
     update_project,
 )
 from asterism.sweep import sharing
-from asterism.sweep.workspace import git
+from asterism.sweep.workspace import run_git
 
 
 @pytest.fixture(autouse=True)
@@ -43,9 +43,9 @@ def test_a_new_project_has_all_files_committed(tmp_path):
     (folder / "model.onnx").write_bytes(b"mine")
     said = new_project(folder)
     assert str(folder) in said[0] and "user.email" in said[-1]
-    assert git(folder, "status", "--porcelain") == "?? model.onnx"
-    tracked = set(git(folder, "ls-files").splitlines())
-    wanted = git(ROOT, "ls-files", "--", *FILES).splitlines()
+    assert run_git(folder, "status", "--porcelain") == "?? model.onnx"
+    tracked = set(run_git(folder, "ls-files").splitlines())
+    wanted = run_git(ROOT, "ls-files", "--", *FILES).splitlines()
     assert tracked == {*wanted, CODE.as_posix(), "requirements.lock"}
     check_params(folder)
     check_code(folder)
@@ -68,7 +68,7 @@ def test_another_version_is_rejected_until_the_project_is_updated(tmp_path, monk
     new_project(tmp_path)
     (tmp_path / CODE).write_text(json.dumps({"version": "0.0.1", "sha256": "0"}))
     (tmp_path / "params.yaml").write_text((tmp_path / "params.yaml").read_text() + "# mine\n")
-    git(tmp_path, "commit", "--quiet", "--all", "--message", "old")
+    run_git(tmp_path, "commit", "--quiet", "--all", "--message", "old")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["asterism", "check"])
     with pytest.raises(SystemExit):
@@ -76,7 +76,7 @@ def test_another_version_is_rejected_until_the_project_is_updated(tmp_path, monk
     assert "says Asterism 0.0.1" in capsys.readouterr().err
     update_project(tmp_path)
     check_code(tmp_path)
-    assert git(tmp_path, "diff", "--name-only") == CODE.as_posix(), "parameters stay"
+    assert run_git(tmp_path, "diff", "--name-only") == CODE.as_posix(), "parameters stay"
     with pytest.raises(UserError, match=r"\(stages/asterism.json\)"):
         update_project(tmp_path)
 
@@ -85,7 +85,7 @@ def test_nothing_of_the_users_is_overwritten(tmp_path):
     (tmp_path / "conf").mkdir()
     with pytest.raises(UserError, match="has conf already"):
         new_project(tmp_path)
-    git(tmp_path, "init", "--quiet")
+    run_git(tmp_path, "init", "--quiet")
     with pytest.raises(UserError, match="git repository"):
         new_project(tmp_path / "inner")
     with pytest.raises(UserError, match=r"no stages/asterism\.json"):
@@ -95,20 +95,20 @@ def test_nothing_of_the_users_is_overwritten(tmp_path):
 def test_a_project_within_the_users_repository_is_made_where_git_ignores_it(tmp_path):
     mine = tmp_path / "mein projekt"
     (mine / "models").mkdir(parents=True)
-    git(mine, "init", "--quiet")
+    run_git(mine, "init", "--quiet")
     for folder in (mine, mine / "models"):
-        assert place_of_project(folder) == mine / WITHIN
+        assert find_project_folder(folder) == mine / WITHIN
     with pytest.raises(UserError, match="git repository"):
         new_project(mine / "own")
     assert not (mine / "own").exists()
     make_project(mine / WITHIN)
-    assert git(mine, "status", "--porcelain") == ""
-    assert git(mine / WITHIN, "status", "--porcelain") == ""
+    assert run_git(mine, "status", "--porcelain") == ""
+    assert run_git(mine / WITHIN, "status", "--porcelain") == ""
     for folder in (mine, mine / "models", mine / WITHIN, mine / WITHIN / "stages"):
-        assert place_of_project(folder) == mine / WITHIN
-    assert place_of_project(tmp_path) == tmp_path
+        assert find_project_folder(folder) == mine / WITHIN
+    assert find_project_folder(tmp_path) == tmp_path
     new_project(tmp_path / "own")
-    assert place_of_project(tmp_path / "own/stages") == tmp_path / "own"
+    assert find_project_folder(tmp_path / "own/stages") == tmp_path / "own"
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_what_a_project_shares_is_committed_and_nothing_is_pulled_of_what_never_
     store.mkdir()
     new_project(folder)
     said = share_project(folder, str(store))
-    assert said[-1] == ".dvc/config is committed" and git(folder, "status", "--porcelain") == ""
+    assert said[-1] == ".dvc/config is committed" and run_git(folder, "status", "--porcelain") == ""
     assert default_remote(folder) == ("store", str(store))
     assert len(share_project(folder, str(store))) == 1, "nothing changed"
     monkeypatch.chdir(folder)
@@ -188,7 +188,7 @@ def vet_there(folder, python, models):
     assert "made a project in" in done.stdout and "verdict: " in done.stdout
     page = folder / "sweeps/vet-int8/points/0000/vet/index.html"
     assert "int8.onnx" in page.read_text()
-    assert git(folder, "status", "--porcelain") == ""
+    assert run_git(folder, "status", "--porcelain") == ""
 
 
 @pytest.mark.slow

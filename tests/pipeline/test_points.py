@@ -28,14 +28,14 @@ from asterism.sweep.points import (
     Point,
     check_name,
     check_space,
-    fitting_name,
-    with_slashes,
+    derive_sweep_name,
+    hydra_choice_path,
 )
 from asterism.sweep.resources import TABLE, StageKindTable, open_resources, read_table
 from asterism.sweep.table import (
+    list_parameter_columns,
     make_table,
-    most_telling_first,
-    parameter_columns,
+    order_metrics,
     shared_overrides,
     write_outcome,
     write_overview,
@@ -75,18 +75,18 @@ def test_other_names_are_rejected(name):
     ],
 )
 def test_a_name_is_made_of_any_text(text, name):
-    made = fitting_name(text)
+    made = derive_sweep_name(text)
     check_name(made)
     assert made == name or made.startswith(name)
-    assert fitting_name(text + "模") != fitting_name(text + "型")
+    assert derive_sweep_name(text + "模") != derive_sweep_name(text + "型")
 
 
 def test_a_choice_of_options_may_be_spelled_with_dots():
     given = ["fuzz.selection=random,recent", "fuzz.selection.options.newest=3", "seed=1", "rnn=gru"]
     expected = ["fuzz/selection=random,recent", *given[1:]]
-    assert with_slashes(CONF, given) == expected
+    assert hydra_choice_path(CONF, given) == expected
     section = ["fuzz.selection={name: random, options: {}}", "hydra.launcher.n_jobs=2"]
-    assert with_slashes(CONF, section) == section
+    assert hydra_choice_path(CONF, section) == section
 
 
 def documented(command):
@@ -119,7 +119,7 @@ def test_every_sweep_that_is_documented_composes(words, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _name: "there")
     result = CliRunner().invoke(commands.app, words[1:])
     assert result.exit_code == 0, result.output
-    overrides = with_slashes(CONF, requests[0].overrides)
+    overrides = hydra_choice_path(CONF, requests[0].overrides)
     if "hydra/sweeper=optuna" not in overrides:  # its plugin may be missing
         assert not is_adaptive(hydra_settings(CONF, overrides)["sweeper"])
     assert check_space(CONF, overrides)
@@ -250,7 +250,7 @@ def test_a_parameter_that_is_called_as_a_column_has_its_plus():
     table = make_table([replace(record(0, "+experiment=mine", "seed=1"), experiment="s-1")])
     assert table.row(0, named=True)["+experiment"] == "mine"
     assert table.row(0, named=True)["experiment"] == "s-1"
-    assert parameter_columns(table) == ["+experiment", "seed"]
+    assert list_parameter_columns(table) == ["+experiment", "seed"]
 
 
 @pytest.mark.parametrize("points", [1, 2])
@@ -284,7 +284,7 @@ def test_the_page_counts_the_points_that_finished(tmp_path):
 
 def test_the_most_telling_metrics_are_the_highest_of_every_file_in_turn():
     names = ["attack:bim.l2", "attack:bim.success", "fuzz:coverage.k.a", "fuzz:crashes", "rnn:test"]
-    assert most_telling_first(names) == [
+    assert order_metrics(names) == [
         "fuzz:crashes", "rnn:test", "attack:bim.l2", "fuzz:coverage.k.a", "attack:bim.success",
     ]  # fmt: skip
 
@@ -409,7 +409,7 @@ def test_points_are_grouped_by_what_they_ask_for(tmp_path, monkeypatch):
         (1, 3): 2,
     }
     everywhere = {"_target_": "x.JoblibLauncher"}
-    assert launch.group_points(sweep, points, everywhere) == [launch.Group((0, 1, 2, 3))]
+    assert launch.group_points(sweep, points, everywhere) == [launch.PointGroup((0, 1, 2, 3))]
     (unknown,) = launch.group_points(sweep, [], SLURM)
     assert dict(unknown.request) == needs("gpu", 240, 4, 16, 1)
 

@@ -66,7 +66,7 @@ def take(root):
 
 
 @pytest.mark.parametrize(
-    "run", [take, lambda root: commands.dvc(root, "checkout")], ids=["take", "dvc"]
+    "run", [take, lambda root: commands.run_dvc(root, "checkout")], ids=["take", "dvc"]
 )
 def test_what_others_write_into_dvcs_own_place_is_not_unpickled(root, places, tmp_path, run):
     mark = tmp_path / "owned"

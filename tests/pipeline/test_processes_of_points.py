@@ -27,9 +27,9 @@ from asterism.sweep import executors, pipeline, point
 from asterism.sweep.executors import Shards, compute_units, run_part
 from asterism.sweep.pipeline import (
     StageFailedError,
+    find_outdated_stages,
     forkserver,
-    longest_first,
-    open_ends,
+    order_by_chain,
     run_stage,
     run_stages,
 )
@@ -364,7 +364,7 @@ class TestStages:
 
         def behind():
             repository = Repository(root)
-            return [s.name for s in open_ends(repository, read_plan(repository, []))]
+            return [s.name for s in find_outdated_stages(repository, read_plan(repository, []))]
 
         assert behind() == self.run(root, 1) == ["first", "second"]
         assert behind() == []
@@ -451,7 +451,7 @@ class TestOneStage:
         monkeypatch.setattr(pipeline, "remove_unneeded_state", lambda: done.append("tidied"))
         given = (Opened(), stage, tmp_path / "locks", Shards(3))
         try:
-            return done, pipeline.reproduce(*given)
+            return done, pipeline.reproduce_stage(*given)
         except BaseException as error:
             return done, error
 
@@ -521,14 +521,14 @@ def test_the_longest_chain_begins_first():
     classifier = [planned("train"), planned("compress", "train"), planned("repair", "compress")]
     libraries = [planned("a"), planned("b", "a"), planned("c", "b"), planned("d", "c")]
     report = planned("report", "repair", "d")
-    names = [stage.name for stage in longest_first([*classifier, *libraries, report])]
+    names = [stage.name for stage in order_by_chain([*classifier, *libraries, report])]
     assert names == ["a", "train", "b", "compress", "c", "repair", "d", "report"]
 
 
 def test_a_long_stage_makes_a_long_chain():
     chain = [planned("a"), planned("b", "a"), planned("c", "b")]
     dear = [planned("make"), planned("triage", "make", seconds=90)]
-    names = [stage.name for stage in longest_first([*chain, *dear])]
+    names = [stage.name for stage in order_by_chain([*chain, *dear])]
     assert names == ["make", "triage", "a", "b", "c"]
 
 
@@ -537,7 +537,7 @@ def test_every_stage_comes_after_what_it_reads(reads):
     stages = [
         planned(str(n), *(str(k) for k in sorted(read) if k < n)) for n, read in enumerate(reads)
     ]
-    ordered = longest_first(stages)
+    ordered = order_by_chain(stages)
     assert sorted(s.name for s in ordered) == sorted(s.name for s in stages)
     for number, stage in enumerate(ordered):
         assert set(stage.upstream) <= {earlier.name for earlier in ordered[:number]}

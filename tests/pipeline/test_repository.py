@@ -13,11 +13,11 @@ from imports import ROOT
 
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.cache_objects import objects_of
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.lockfile import (
     LOCK_FILE,
-    kept_whole,
     mend_lockfile,
+    protect_lockfile,
     read_locked_stage,
     set_entries,
     set_order,
@@ -30,7 +30,7 @@ from asterism.dvc_hydra.repository import (
     UnknownStageError,
     open_checked_repository,
 )
-from asterism.dvc_hydra.run_cache import _remove, find_entry, key_of
+from asterism.dvc_hydra.run_cache import _remove, find_entry, run_cache_key
 from asterism.dvc_hydra.stage import Stage
 from asterism.sweep import sharing
 from asterism.sweep.plan import require_results
@@ -42,7 +42,7 @@ ENTRY = {
     "deps": [{"path": "stages/a.py", "hash": "md5", "md5": HASH, "size": 1}],
     "outs": [{"path": "artifacts/a/b", "hash": "md5", "md5": HASH, "size": 3}],
 }
-KEY = key_of(ENTRY)
+KEY = run_cache_key(ENTRY)
 PIPELINE = """
 stages:
   one:
@@ -83,7 +83,7 @@ def root(made):
 
 
 def put_entry(root, entry, key=None, value=VALUE):
-    key = key or key_of(entry)
+    key = key or run_cache_key(entry)
     path = root / ".dvc/cache/runs" / key[:2] / key / value
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(entry if isinstance(entry, str) else yaml.safe_dump(entry))
@@ -105,10 +105,10 @@ def put_list(root, listed):
 
 def test_cleaning_removes_what_the_rules_reject_and_nothing_else(root, capsys):
     good = put_entry(root, ENTRY)
-    half = put_entry(root, "half", key_of(ENTRY), f"{VALUE}.tmp")
+    half = put_entry(root, "half", run_cache_key(ENTRY), f"{VALUE}.tmp")
     wrong = put_entry(root, ENTRY, key="cd" + "0" * 62)
     odd = put_entry(root, "a: *b\n", key="ce" + "0" * 62)
-    beside = put_entry(root, "[" * 60, key=key_of(ENTRY), value="cd" * 32)
+    beside = put_entry(root, "[" * 60, key=run_cache_key(ENTRY), value="cd" * 32)
     listed = put_list(root, [{"relpath": "a/b", "md5": HASH}])
     escaping = put_list(root, [{"relpath": "../b", "md5": HASH}])
     no_list = put_list(root, {"relpath": "b"})
@@ -314,7 +314,7 @@ def files_below(folder):
 
 
 def test_of_a_remote_only_whole_entries_come_into_the_cache(tmp_path, capsys):
-    key, entry = key_of(ENTRY), yaml.safe_dump(ENTRY).encode()
+    key, entry = run_cache_key(ENTRY), yaml.safe_dump(ENTRY).encode()
     folder = f"b/s/runs/{key[:2]}/{key}"
     odd = [
         *(f"b/s/runs/../../{name}" for name in ("../src/yaml.py", f"{key[:2]}/{key}/{VALUE}")),
@@ -486,7 +486,7 @@ def test_marks_of_a_stage_hold(finished, more, stays):
 )
 def test_parameters_are_found_by_their_path(tmp_path, name, value):
     (tmp_path / "params.yaml").write_text("seed: 1\ngroup:\n  k: [1, 2]\n")
-    hashes = Hashes(tmp_path, tmp_path / "cache")
+    hashes = WorkspaceHashes(tmp_path, tmp_path / "cache")
     if value is not None:
         assert hashes.parameters("params.yaml", [name]) == {name: value}
         return
@@ -530,17 +530,17 @@ def test_a_first_stage_and_a_file_that_somebody_has_edited(tmp_path):
 def test_what_a_kill_leaves_of_a_file_that_dvc_writes_is_mended(tmp_path):
     set_entries(tmp_path, {"a": LOCKED, "b": LOCKED})
     whole = (tmp_path / LOCK_FILE).read_bytes()
-    killed = kept_whole(tmp_path)
+    killed = protect_lockfile(tmp_path)
     killed.__enter__()
     (tmp_path / LOCK_FILE).write_bytes(whole[:50])
     mend_lockfile(tmp_path)
     assert (tmp_path / LOCK_FILE).read_bytes() == whole
-    again = kept_whole(tmp_path)
+    again = protect_lockfile(tmp_path)
     again.__enter__()
     assert stage_names(tmp_path) == [], "DVC need not read what it does not write"
     set_entries(tmp_path, {"a": {"cmd": "other"}})
     mend_lockfile(tmp_path)
-    with kept_whole(tmp_path):
+    with protect_lockfile(tmp_path):
         set_entries(tmp_path, {"c": LOCKED})
     assert stage_names(tmp_path) == ["a", "b", "c"]
     assert read_locked_stage(tmp_path, "a") == {"cmd": "other"}
@@ -554,7 +554,7 @@ def test_what_a_kill_leaves_of_a_file_that_dvc_writes_is_mended(tmp_path):
 def test_where_it_is_not_to_stand_the_file_is_as_before(tmp_path, before):
     if before:
         set_entries(tmp_path, {"a": LOCKED})
-    with pytest.raises(UserError), kept_whole(tmp_path):
+    with pytest.raises(UserError), protect_lockfile(tmp_path):
         set_entries(tmp_path, {"b": LOCKED})
         raise UserError("rejected")
     assert stage_names(tmp_path) == ["a"] * before

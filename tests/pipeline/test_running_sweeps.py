@@ -21,7 +21,7 @@ from asterism.sweep import app, launch
 from asterism.sweep.executors import Shards
 from asterism.sweep.launch import make_shards
 from asterism.sweep.point import read_metrics, write_points
-from asterism.sweep.points import Point, enumerate_points, split_overrides, sweep_name
+from asterism.sweep.points import Point, default_sweep_name, enumerate_points, split_overrides
 from asterism.sweep.worker import Sweep, SweepRequest
 
 CONF = ROOT / "conf"
@@ -131,7 +131,7 @@ class TestCheckingAndPlanning:
         request = SweepRequest(overrides=overrides, targets=("left",), jobs=2, shards=3)
         sweep, points, launcher = app.prepare_sweep(project, request)
         assert sweep == Sweep(
-            name=sweep_name(overrides, ["left"]),
+            name=default_sweep_name(overrides, ["left"]),
             project=project,
             revision=run(project, "git", "rev-parse", "HEAD").strip(),
             cache=project / ".dvc/cache",
@@ -171,10 +171,10 @@ def test_a_wrong_value_names_the_point_where_there_are_several(composed, overrid
 
 
 def test_the_name_of_a_sweep_follows_from_what_it_computes():
-    name = sweep_name(["a=1,2", "b=3"], ["x", "y"])
-    assert name == sweep_name(["b=3", "a=1,2", "hydra/launcher=joblib"], ["x", "y"])
+    name = default_sweep_name(["a=1,2", "b=3"], ["x", "y"])
+    assert name == default_sweep_name(["b=3", "a=1,2", "hydra/launcher=joblib"], ["x", "y"])
     others = [(["a=1", "b=3"], ["x", "y"]), (["a=1,2", "b=3"], ["y"]), (["a=1,2", "b=3"], [])]
-    assert len({name, *(sweep_name(*given) for given in others)}) == 4
+    assert len({name, *(default_sweep_name(*given) for given in others)}) == 4
     assert name.startswith("sweep-") and len(name) == len("sweep-") + 8
 
 
@@ -219,14 +219,14 @@ class TestLaunching:
         points, ran, sweep = points_of(5, 6, 7), [], asking(sweep, "seed=5,6,7")
         write_points(sweep, points)
         monkeypatch.setattr(launch, "run_point", lambda *given: ran.append(given) or 0.5)
-        asked, lost = self.asked(monkeypatch, sweep, [launch.Group((0, 2))])
+        asked, lost = self.asked(monkeypatch, sweep, [launch.PointGroup((0, 2))])
         ((_, _, arguments, task),) = asked
         assert (arguments[-1], lost) == ("+point=0,2", "")
         assert [task(HydraJob(n, ("+point=2",), "", n)) for n in (0, 2)] == [0.5, 0.5]
         assert ran == [(sweep, points[0]), (sweep, points[2])]
 
     def test_a_group_asks_for_what_it_needs_under_the_sweeps_name(self, sweep, monkeypatch):
-        group = launch.Group((1, 3), (("mem_gb", 4), ("timeout_min", 20)))
+        group = launch.PointGroup((1, 3), (("mem_gb", 4), ("timeout_min", 20)))
         sweep = asking(sweep, "k=1,2", "hydra/launcher=slurm")
         asked, _ = self.asked(monkeypatch, sweep, [group])
         ((conf, tree, arguments, _),) = asked
@@ -243,7 +243,7 @@ class TestLaunching:
 
     def test_an_adaptive_sweeper_makes_its_points_itself(self, sweep, monkeypatch):
         adaptive = asking(sweep, "k=range(1,9)", objective="m:x")
-        asked, _ = self.asked(monkeypatch, adaptive, [launch.Group(())])
+        asked, _ = self.asked(monkeypatch, adaptive, [launch.PointGroup(())])
         ((_, tree, arguments, task),) = asked
         assert tree == "config" and arguments[-1] == "k=range(1,9)"
         assert {"hydra.sweeper.max_failure_rate=1.0", "hydra.sweeper.sampler.seed=0"} <= {
@@ -268,7 +268,7 @@ class TestLaunching:
         asked, lost = self.asked(
             monkeypatch,
             asking(sweep, "hydra/launcher=slurm"),
-            [launch.Group((number,)) for number in range(5)],
+            [launch.PointGroup((number,)) for number in range(5)],
             lambda arguments: reasons[arguments[-1]],
         )
         assert sorted(arguments[-1] for _, _, arguments, _ in asked) == sorted(reasons)
@@ -281,7 +281,7 @@ class TestRunning:
 
     def run(self, monkeypatch, sweep, points, launched, launcher=BASIC):
         monkeypatch.setattr(app, "launch_points", lambda *given: launched(*given) or "")
-        monkeypatch.setattr(app, "group_points", lambda *_: [launch.Group((0,))])
+        monkeypatch.setattr(app, "group_points", lambda *_: [launch.PointGroup((0,))])
         return app.run_sweep(sweep, points, launcher)
 
     @pytest.mark.parametrize(("status", "code"), [("finished", 0), ("failed", 1)])
@@ -299,7 +299,7 @@ class TestRunning:
             leave(sweep, points[1], status)
 
         assert self.run(monkeypatch, sweep, points, launched) == code
-        assert seen == [(sweep, [launch.Group((0,))])]
+        assert seen == [(sweep, [launch.PointGroup((0,))])]
         assert not is_lock_held(sweep.lock)
         lines = (sweep.folder / "table.csv").read_text().splitlines()
         assert [line.split(",")[3] for line in lines] == ["status", "finished", status]

@@ -18,7 +18,7 @@ from asterism.core.running.stage import load_script
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.universe.tensors import Tensor
-from asterism.sweep.shared_store import Store
+from asterism.sweep.shared_store import SharedStore
 from memo.small_graphs import branching, convolutional, layer, recurrent
 from models.model_files import CLASSES, images, keras_model, write
 
@@ -135,10 +135,10 @@ def test_a_store_gives_back_the_workspace_and_what_parts_have_finished(tmp_path)
     for name in ("work/conf/a.yaml", "work/params.yaml", f"part/{unit}/done.npz"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
-    Store(str(tmp_path / "store")).put_workspace(
+    SharedStore(str(tmp_path / "store")).put_workspace(
         tmp_path / "work", [Path("conf"), Path("params.yaml")]
     )
-    other = Store(str(tmp_path / "store"))
+    other = SharedStore(str(tmp_path / "store"))
     other.fetch_workspace(tmp_path / "copy")
     copied = {p.name: p.read_text() for p in (tmp_path / "copy").rglob("*.yaml")}
     assert copied == {"a.yaml": "work/conf/a.yaml", "params.yaml": "work/params.yaml"}

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from asterism.asking.model_description import describe_model, look_at, model_facts
+from asterism.asking.model_description import describe_model, examine_model, model_as_json
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.compression.methods import compress
 from asterism.compression.params import CompressionParams
 from asterism.data import Dataset
-from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.fitting import fit_criteria
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import save_fitted
@@ -27,7 +27,7 @@ from asterism.localisation.reading import open_graphs
 from asterism.memo.graphs.keras_build import build_model
 from asterism.models.formats import open_runtime
 from asterism.models.formats.keras import KerasRuntime
-from asterism.models.keras_models.layers import up_to_logits
+from asterism.models.keras_models.layers import cut_softmax
 from asterism.models.keras_models.limits import _read_whole
 from asterism.models.keras_models.reading import load_keras, save_keras
 from asterism.models.params import ClassifierFile
@@ -68,8 +68,8 @@ def run_in_keras(path: Path) -> None:
 
 def check(path: Path) -> None:
     """``asterism check``."""
-    looked = look_at(path)
-    describe_model(looked), model_facts(looked)
+    looked = examine_model(path)
+    describe_model(looked), model_as_json(looked)
 
 
 def localise(path: Path, folder: Path) -> None:
@@ -116,7 +116,7 @@ def _compression(method: str) -> Consumer:
 
 def attack(path: Path) -> None:
     """What attacks ask of a classifier."""
-    estimator = PixelEstimator(KerasNetwork(up_to_logits(load_keras(path)), UNIT))
+    estimator = PixelEstimator(KerasNetwork(cut_softmax(load_keras(path)), UNIT))
     images, labels = np.zeros((2, 8, 8, 1), np.float32), np.array([0, 1])
     estimator.class_gradient(images, labels)
     estimator.loss_gradient(images, np.eye(3, dtype=np.float32)[:2])
@@ -130,7 +130,7 @@ def adequacy(path: Path, folder: Path) -> None:
     model, data = load_keras(path), _pictures()
     labels = model.predict(UNIT.apply(data.train_images), verbose=0).argmax(1)
     judged = JudgedKeras(model, UNIT)
-    fitted = fit(judged, data.train_images, labels, importance(neurons=[2]), CRITERIA)
+    fitted = fit_criteria(judged, data.train_images, labels, importance(neurons=[2]), CRITERIA)
     save_fitted(fitted, folder)
     compute_heatmaps(judged, RULES, data.test_images, data.test_labels)
 

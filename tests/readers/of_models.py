@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from asterism.core.files.artifacts import read_json
-from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.models.classifier import FileClassifier, IsolatedClassifier, trial_images
 from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
@@ -36,7 +36,7 @@ def run_isolated(path: Path) -> object:
 
 def run_rnn(path: Path, isolated: bool = False) -> object:
     model = open_rnn(path, None, isolated=isolated)
-    with naming(path):  # images that do not fit are told by their shapes
+    with name_file_in_errors(path):  # images that do not fit are told by their shapes
         return model.run(np.zeros((2, 8, 4, 1), np.uint8))[0].shape, model.layer
 
 
@@ -93,11 +93,11 @@ def end_of_worker(path: Path) -> object:
 
 def litert_tables(path: Path) -> object:
     """The signature, and what is changed of a graph before it is converted to ONNX."""
-    from asterism.localisation.lite_graphs import convertible
+    from asterism.localisation.lite_graphs import make_convertible
     from asterism.models.foreign.litert import read_litert
     from asterism.models.signatures.tflite import tflite_signature
 
-    return tflite_signature(path), len(convertible(read_litert(path), str(path)))
+    return tflite_signature(path), len(make_convertible(read_litert(path), str(path)))
 
 
 def _classifiers(suffix: str) -> Callable[[Places], None]:
@@ -165,10 +165,10 @@ def keras_2_files(place: Places) -> None:
 
 def read_architecture(path: Path) -> object:
     """An architecture without weights, as a seed of the libraries lane."""
-    from asterism.memo.graphs.keras_read import graph_of_json
+    from asterism.memo.graphs.keras_read import read_json_graph
 
-    with naming(path):
-        graph = graph_of_json(read_json(path), 16, 0)
+    with name_file_in_errors(path):
+        graph = read_json_graph(read_json(path), 16, 0)
     return graph.outputs, graph.to_json()
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from asterism.config import Params
 from asterism.core.files.artifacts import read_json
-from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.os_errors import report_os_errors
 from asterism.core.files.records import read_record, write_record
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.state import Run
+from asterism.core.resuming.state import RunState
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from asterism.deepstellar.fuzzing.population import Population
@@ -44,7 +44,7 @@ def _state_in(folder: Path) -> Iterator[None]:
     before = os.environ["ASTERISM_STATE_ROOT"]
     os.environ["ASTERISM_STATE_ROOT"] = str(folder)
     try:
-        with rejections_told():
+        with report_os_errors():
             yield
     finally:
         os.environ["ASTERISM_STATE_ROOT"] = before
@@ -140,7 +140,7 @@ def orders_files(place: Places) -> None:
 def use_checkpoint(path: Path) -> object:
     """Restore, save over it, forget it: names in the folder decide what is deleted."""
     with _state_in(path):
-        checkpoint = Checkpoint(Run("fuzz-state", _KEY).checkpoint("0"))
+        checkpoint = Checkpoint(RunState("fuzz-state", _KEY).checkpoint("0"))
         found = checkpoint.restore(lambda folder: (folder / "a.json").read_text(encoding="utf-8"))
         checkpoint.save(lambda folder: (folder / "a.json").write_text("1") and None)
         checkpoint.discard()
@@ -149,7 +149,7 @@ def use_checkpoint(path: Path) -> object:
 
 def checkpoint_files(place: Places) -> None:
     with _state_in(place(0)):
-        checkpoint = Checkpoint(Run("fuzz-state", _KEY).checkpoint("0"))
+        checkpoint = Checkpoint(RunState("fuzz-state", _KEY).checkpoint("0"))
         for text in ("1", "2"):
             checkpoint.save(lambda folder, text=text: (folder / "a.json").write_text(text))
 
@@ -195,7 +195,7 @@ def cache_entry_files(place: Places) -> None:
             "params": {"params.yaml": {"seed": 0}},
             "outs": [{"path": name, "hash": "md5", "md5": digest, "size": 1}],
         }
-        key = run_cache.key_of(entry)
+        key = run_cache.run_cache_key(entry)
         target = place(number) / "runs" / key[:2] / key / ("0" * 64)
         target.parent.mkdir(parents=True)
         target.write_text(dump_as_dvc(entry))

@@ -21,15 +21,15 @@ from asterism.deepstellar.fuzzing.results import Corpus, save_population
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.params import AbstractionParams
 from asterism.deepstellar.seeds import SeedInputs
-from asterism.dflare.outcome import Findings, SeedRecord, Trigger
+from asterism.dflare.outcome import SearchResult, SeedRecord, Trigger
 from asterism.dflare.trigger import load_seeds
-from asterism.differential.engine.record import Record
+from asterism.differential.engine.record import ExecutionRecord
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import Finding, read_findings
 from asterism.differential.report import writing
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.generate import Island
-from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.coverage import covered_elements
 from asterism.memo.graphs.store import read_models, read_weights, write_models, write_weights
 from memo.small_graphs import branching, convolutional, recurrent
 from readers.examples import Places
@@ -47,7 +47,7 @@ def use_models(path: Path) -> object:
     """A graph that was read is used: its shapes, its coverage, what is written of it."""
     graphs = read_models(path)
     write_models(path / "again", graphs)
-    return [(g.depth, g.largest, g.steps, g.outputs, elements_of(g)) for g in graphs.values()]
+    return [(g.depth, g.largest, g.steps, g.outputs, covered_elements(g)) for g in graphs.values()]
 
 
 def models_files(place: Places) -> None:
@@ -89,11 +89,11 @@ def known_files(place: Places) -> None:
 
 
 def use_record(path: Path) -> object:
-    return [result.index for result in Record.load(path).results(1)]
+    return [result.index for result in ExecutionRecord.load(path).results(1)]
 
 
 def record_files(place: Places) -> None:
-    record = Record()
+    record = ExecutionRecord()
     one, other = "onnxruntime:tf2onnx", "tensorflow:xla"
     outcomes = {
         one: ExecutionOutcome(0, one, "run", "ok"),
@@ -159,7 +159,7 @@ def corpus_files(place: Places) -> None:
 
 
 def use_triggers(path: Path) -> object:
-    return len(Findings.load(path).triggers), len(load_seeds(path).items)
+    return len(SearchResult.load(path).triggers), len(load_seeds(path).items)
 
 
 def triggers_files(place: Places) -> None:
@@ -167,7 +167,7 @@ def triggers_files(place: Places) -> None:
     scores = np.full(3, 1 / 3, np.float32)
     triggers = [Trigger(i, 5 + i, ("noise", "shear"), items[i], scores, scores) for i in range(2)]
     records = [SeedRecord(0, "found", 5), SeedRecord(2, "failed", 9, "crash")]
-    Findings(records, triggers, triggers).save(place(0))
+    SearchResult(records, triggers, triggers).save(place(0))
     write_arrays(place(0) / "seeds.npz", items=items, numbers=np.arange(3))
 
 

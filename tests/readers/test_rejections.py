@@ -10,8 +10,8 @@ import onnx
 import psutil
 import pytest
 
-from asterism.core.files.hashes import digest_of
-from asterism.core.files.limits import read_within, require_size
+from asterism.core.files.hashes import hash_path
+from asterism.core.files.limits import read_within_limit, require_file_within_limit
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.regular_files import open_regular
 from asterism.models.classifier import IsolatedClassifier
@@ -77,9 +77,9 @@ def test_what_is_relied_upon_of_keras_to_count_weights(tmp_path, monkeypatch):
     "read",
     [
         open_regular,
-        digest_of,
-        lambda path: read_within(path, "limits.text_mb"),
-        lambda path: require_size(path, "limits.text_mb"),
+        hash_path,
+        lambda path: read_within_limit(path, "limits.text_mb"),
+        lambda path: require_file_within_limit(path, "limits.text_mb"),
     ],
     ids=["open", "digest", "within", "size"],
 )

@@ -6,7 +6,14 @@ from dataclasses import replace
 import pytest
 from scipy.stats import beta
 
-from asterism.report.base.section import Level, bound_share, listed, of_share, points, quoted
+from asterism.report.base.section import (
+    Level,
+    bound_share,
+    format_points,
+    format_share,
+    listed,
+    quote_names,
+)
 from asterism.report.lanes import compressed_answer as compressed
 from asterism.report.lanes import importance_answer as importance
 from asterism.report.lanes import libraries_answer as libraries
@@ -41,16 +48,16 @@ def said(answer):
 
 
 def test_a_network_without_campaigns_is_answered_for():
-    answer = stateful.answer(replace(RECURRENT, campaigns=(), broken_seeds=0))
+    answer = stateful.answer_stateful(replace(RECURRENT, campaigns=(), broken_seeds=0))
     assert [figure.value for figure in answer.figures] == ["98.0%", "95.0%", "85.0%"]
     assert answer.unusual == answer.steps == ()
 
 
 def test_the_networks_figures_have_intervals_and_sources():
-    figures = stateful.answer(RECURRENT).figures
+    figures = stateful.answer_stateful(RECURRENT).figures
     assert [f.value for f in figures] == ["98.0%", "95.0%", "85.0%", "4.0%"]
-    assert figures[0].certainty == of_share(98, 100, "input")
-    assert figures[3].certainty == of_share(2, 50, "seed")
+    assert figures[0].certainty == format_share(98, 100, "input")
+    assert figures[3].certainty == format_share(2, 50, "seed")
     assert figures[1].sources[0] == "metrics/measure_coverage.json: test.basic_state"
 
 
@@ -82,12 +89,12 @@ def test_pairs_are_answered_for_together():
     for number in ("“tiny”", "0.0% to 10.0%", "-7.0 to +0.0 points"):
         assert number in answer.sentence
     worst, accuracy, triggered = answer.figures
-    assert (worst.value, worst.certainty) == ("10.0%", of_share(30, 300, "image"))
+    assert (worst.value, worst.certainty) == ("10.0%", format_share(30, 300, "image"))
     assert worst.sources == (
         "artifacts/compress/tiny/summary.json: agreement, deviating_test_images",
     )
     assert accuracy.value == "-7.0 to +0.0"
-    assert (triggered.value, triggered.certainty) == ("22.5%", of_share(9, 40, "seed"))
+    assert (triggered.value, triggered.certainty) == ("22.5%", format_share(9, 40, "seed"))
 
 
 def test_the_number_of_test_images_follows_from_those_that_deviate():
@@ -124,7 +131,7 @@ def test_a_repair_that_is_worse_is_not_advised():
     assert answer.level is Level.LOOK and "not for “tiny”" in answer.sentence
     assert [step.command for step in answer.steps] == ["artifacts/repair/small/", ""]
     assert answer.figures[1].value == "97.0% → 98.0%"
-    assert answer.figures[1].certainty == "after: " + of_share(196, 200, "image")
+    assert answer.figures[1].certainty == "after: " + format_share(196, 200, "image")
 
 
 def added(title="FGSM", inputs=36, success=1.0, rounded=0.9, new=5, above=False):
@@ -149,18 +156,18 @@ IMPORTANCE = importance.ImportanceResults(
 
 def test_inputs_that_would_add_nothing_are_not_advised():
     some = replace(IMPORTANCE, covered=0.5, all_covered=0.75, added=())
-    assert "75.0%" in said(importance.answer(some))
+    assert "75.0%" in said(importance.answer_importance(some))
     none = replace(some, all_covered=some.covered)
-    assert "natural inputs" not in said(importance.answer(none))
+    assert "natural inputs" not in said(importance.answer_importance(none))
 
 
 def test_the_augmentation_that_reaches_most_is_advised():
-    text = said(importance.answer(IMPORTANCE))
+    text = said(importance.answer_importance(IMPORTANCE))
     assert "Add inputs as BIM" in text and "7 new combinations" in text
     assert "4 times" in text and "3.1 points" in text
-    assert "Add inputs" not in said(importance.answer(replace(IMPORTANCE, covered=1)))
+    assert "Add inputs" not in said(importance.answer_importance(replace(IMPORTANCE, covered=1)))
     unjudged = replace(IMPORTANCE, added=(added(above=None),))
-    assert importance.answer(unjudged).unusual == ()
+    assert importance.answer_importance(unjudged).unusual == ()
 
 
 LIBRARIES = libraries.LibraryResults(
@@ -184,7 +191,7 @@ FOUND = {"problems": 3, "confirmed": 3, "affected": 5, "libraries": ("jax", "lit
 
 #: By what answers: the usual results, and changes of them with the level and the words that follow.
 LEVELS = {
-    stateful.answer: (
+    stateful.answer_stateful: (
         RECURRENT,
         ({}, Level.GOOD, "95.0%", "85.0%"),
         ({"covered_states": 0.9, "covered_transitions": 0.8}, Level.GOOD, "90.0%", "80.0%"),
@@ -206,14 +213,14 @@ LEVELS = {
         (UNMEASURED, Level.GOOD, "not measured"),
         ({**UNMEASURED, "triggered": 2}, Level.LOOK, "not measured"),
     ),
-    importance.answer: (
+    importance.answer_importance: (
         IMPORTANCE,
         ({"covered": 0.9}, Level.GOOD, "90.0% of the 64 combinations"),
         ({"covered": 0.899}, Level.LOOK, "89.9% of the 64 combinations"),
         ({"covered": 0.3}, Level.LOOK, "30.0% of the 64 combinations"),
         ({"covered": 0.299}, Level.ACT, "29.9% of the 64 combinations"),
     ),
-    libraries.answer: (
+    libraries.answer_libraries: (
         LIBRARIES,
         ({}, Level.GOOD, "100 models"),
         ({"executed": 0}, Level.LOOK, "Not shown"),
@@ -226,7 +233,7 @@ LEVELS = {
 }
 #: The same with what is said only of changed results.
 UNUSUAL = {
-    stateful.answer: (
+    stateful.answer_stateful: (
         RECURRENT,
         ({"test_accuracy": 0.93}, "93.0%"),
         ({"variance": 0.49}, "49.0%"),
@@ -246,7 +253,7 @@ UNUSUAL = {
         ({"chance": 0.05}, "fewer queries"),
         ({"deviating": 7, "agreement": 1 - 7 / 300}, "interval"),
     ),
-    importance.answer: (
+    importance.answer_importance: (
         IMPORTANCE,
         ({"added": (added(),)}, "No inputs that were added"),
         ({"added": (added(above=True), added("BIM"))}, "Of 2 kinds of added inputs only FGSM"),
@@ -257,7 +264,7 @@ UNUSUAL = {
         ({"subset": 30, "files": "idc_6"}, "idc_6/smallest_subset.npz"),
         ({"covered": 0.5, "added": ()}, "Add natural inputs"),
     ),
-    libraries.answer: (
+    libraries.answer_libraries: (
         LIBRARIES,
         ({"left": 14}, "the limit triage.max_unique"),
         ({"left": 14, "left_by_time": 14}, "the limit triage.minutes"),
@@ -303,10 +310,10 @@ def test_what_is_unusual_is_said_only_then(answer, usual, change, follows):
 
 
 def test_figures_of_libraries():
-    figures = libraries.answer(replace(LIBRARIES, **FOUND)).figures
+    figures = libraries.answer_libraries(replace(LIBRARIES, **FOUND)).figures
     assert [figure.value for figure in figures] == ["3", "5 of 100", "900", "1,000"]
     assert figures[0].certainty == "3 of 3 shown by a script in three processes"
-    assert figures[1].certainty == of_share(5, 100, "model")
+    assert figures[1].certainty == format_share(5, 100, "model")
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 20), (3, 20), (20, 20), (7, 360)])
@@ -318,11 +325,11 @@ def test_intervals_are_those_of_clopper_and_pearson(count, total):
 
 def test_words_of_certainty():
     assert bound_share(0, 0) == bound_share(3, 2) == bound_share(-1, 2) == (0, 1)
-    assert of_share(353, 360, "input") == "96.0% to 99.2%, 360 inputs"
-    assert of_share(0, 0, "seed") == "0.0% to 100.0%, 0 seeds"
+    assert format_share(353, 360, "input") == "96.0% to 99.2%, 360 inputs"
+    assert format_share(0, 0, "seed") == "0.0% to 100.0%, 0 seeds"
     assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
-    assert quoted(["a", "b"]) == "“a” and “b”"
-    assert (points(-0.0126), points(0.003)) == ("-1.3", "+0.3")
+    assert quote_names(["a", "b"]) == "“a” and “b”"
+    assert (format_points(-0.0126), format_points(0.003)) == ("-1.3", "+0.3")
 
 
 def test_the_manual_names_the_numbers_of_the_rules():

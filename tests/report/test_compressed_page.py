@@ -10,7 +10,7 @@ from scipy.stats import wilcoxon
 
 from asterism.core.files.artifacts import read_arrays, write_arrays, write_json, write_table
 from asterism.core.messages.errors import UserError
-from asterism.dflare.outcome import Findings, SeedRecord, Trigger
+from asterism.dflare.outcome import SearchResult, SeedRecord, Trigger
 from asterism.report.base.pictures import png
 from asterism.report.lanes import compressed as module
 from asterism.report.lanes.compressed import compressed_section
@@ -37,7 +37,7 @@ def summary(queries):
 
 def leave_search(folder, queries):
     image, outputs = np.full((2, 2, 1), 9, np.uint8), np.array([0.25, 0.75], np.float32)
-    findings = Findings([])
+    findings = SearchResult([])
     for seed, count in enumerate(queries):
         ended = "exhausted" if count is None else "triggered"
         findings.seeds.append(SeedRecord(seed, ended, count or 100))
@@ -210,7 +210,7 @@ def test_the_triggers_with_the_fewest_changed_pixels_are_shown(workspace, figure
     folder, rng = workspace / "artifacts/trigger" / MADE, np.random.default_rng(0)
     seeds = rng.integers(50, 200, (3, 4, 4, 3)).astype(np.uint8)
     changed = [5, 1, 9, 3, 3, 8, 2, 7]  # pixels of each trigger
-    findings, items = Findings([SeedRecord(n, "triggered", 9) for n in (2, 5, 9)]), []
+    findings, items = SearchResult([SeedRecord(n, "triggered", 9) for n in (2, 5, 9)]), []
     for number, pixels in enumerate(changed):
         item = seeds[number % 3].copy()
         item.reshape(-1, 3)[:pixels, 1] += np.arange(1, pixels + 1, dtype=np.uint8)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
@@ -16,7 +16,7 @@ from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import BackendComparison
 from asterism.differential.comparing.running import write_comparison_page
 from asterism.differential.params import JudgeParams
-from asterism.differential.subjects.onnx_file import subject_of
+from asterism.differential.subjects.onnx_file import make_subject
 from asterism.report.lanes import write_page
 from asterism.sweep.point import PointOutcome
 from asterism.sweep.table import write_outcome, write_overview
@@ -98,7 +98,7 @@ def write_vetted(folder):
         inputs=folder / "inputs.npz",
         overrides=VETTED,
     )
-    run_stages(folder, settle(request, ROOT / "conf").overrides)
+    run_stages(folder, resolve_question(request, ROOT / "conf").overrides)
     return folder / "report/vet/index.html"
 
 
@@ -138,7 +138,7 @@ def write_versions(folder):
         page=OF_VERSIONS,
         compared=("onnxruntime 0.1", "onnxruntime 1.31"),
         versions=packages,
-        subjects=[(subject_of(c.subject, chain("Relu", "Exp"), 4, {}), [c]) for c in changes],
+        subjects=[(make_subject(c.subject, chain("Relu", "Exp"), 4, {}), [c]) for c in changes],
         rejected=[("a fourth", "holds an operator of another domain")],
     )
     row = next(row for row in found.rows if row.worst is wrong)

@@ -9,11 +9,11 @@ from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.blaming import Blame, ModelPart
-from asterism.differential.comparing.cases import UNCHANGED, change_of
+from asterism.differential.comparing.blaming import FaultLocaliser, ModelPart
+from asterism.differential.comparing.cases import UNCHANGED, judge_upgrade
 from asterism.differential.comparing.judging import run_subject
-from asterism.differential.subjects.onnx_file import subject_of
-from asterism.models.onnx_graphs import inputs_of
+from asterism.differential.subjects.onnx_file import make_subject
+from asterism.models.onnx_graphs import node_inputs
 from libraries.small_results import JUDGE
 
 X = np.array([[-2, -0.5, 0.25, 3], [1, 2, -3, 4]], np.float32)
@@ -25,16 +25,16 @@ def together_only(kinds):
 
 def change_in(workers, subject, inputs):
     result = run_subject(workers, subject, {"normal": inputs}, [PAIR.old, PAIR.new])
-    return change_of(subject, result, PAIR, "normal", JUDGE)
+    return judge_upgrade(subject, result, PAIR, "normal", JUDGE)
 
 
 def blamed(model, workers, steps=100, inputs=(X,)):
     """The part that is found; the tasks of the search alone remain."""
-    subject = subject_of("m", model, 4, {})
+    subject = make_subject("m", model, 4, {})
     change = change_in(workers, subject, list(inputs))
     assert change.kind not in UNCHANGED
     workers.done.clear()
-    return Blame(workers, JUDGE, change, subject, list(inputs)).smallest(steps)
+    return FaultLocaliser(workers, JUDGE, change, subject, list(inputs)).smallest(steps)
 
 
 def test_a_wrong_node_is_found_at_once_with_what_reaches_it():
@@ -110,9 +110,11 @@ def test_where_nothing_says_what_reaches_a_part_the_whole_model_is_to_blame():
         return result
 
     model = chain("Abs", "Softplus")
-    change = change_in(workers, subject_of("m", model, 4, {}), [X])
+    change = change_in(workers, make_subject("m", model, 4, {}), [X])
     workers.run = no_values
-    part = Blame(workers, JUDGE, change, subject_of("m", model, 4, {}), [X]).smallest(100)
+    part = FaultLocaliser(workers, JUDGE, change, make_subject("m", model, 4, {}), [X]).smallest(
+        100
+    )
     assert part.case.kind == "differs"
     assert (len(part.layers), part.finished) == (2, True)
     assert len(workers.done) == 3  # it was judged, every tensor was asked for, and it ran again
@@ -158,7 +160,7 @@ def test_a_part_is_a_model_of_its_own():
         ("Add", ["d", "a"], ["y"], {}),
     ]
     weights = {"w": np.float32([2]), "c": np.float32([1])}
-    subject = subject_of("m", onnx_model(nodes, [("x", ("n", 4))], ["y"], weights), 4, {})
+    subject = make_subject("m", onnx_model(nodes, [("x", ("n", 4))], ["y"], weights), 4, {})
     values = dict.fromkeys("xabcdy", X)
     alone, arrays = subject.part([0, 1], values.get)
     graph = alone.model.graph
@@ -197,20 +199,20 @@ def test_values_have_the_types_that_the_model_computes_in(kind):
 def test_types_inside_of_a_model_follow():
     nodes = [("Cast", ["x"], ["h"], {"to": TensorProto.FLOAT16}), ("Neg", ["h"], ["n"], {})]
     model = onnx_model(nodes, [("x", (2, 4))], [])
-    assert subject_of("m", model, 4, {}).kinds() == {
+    assert make_subject("m", model, 4, {}).kinds() == {
         "x": np.float32,
         "h": np.float16,
         "n": np.float16,
     }
     broken = onnx_model([("Add", ["x", "z"], ["y"], {})], [("x", (2, 4)), ("z", (3, 9))], ["y"])
     broken.opset_import[0].version = -1
-    assert subject_of("m", broken, 4, {}).kinds()["z"] == np.float32
+    assert make_subject("m", broken, 4, {}).kinds()["z"] == np.float32
 
 
 def test_shapes_are_fixed_in_a_copy():
     model = chain("Relu")
     model.graph.value_info.append(helper.make_tensor_value_info("v0", TensorProto.FLOAT, None))
-    subject = subject_of("m", model, 4, {})
+    subject = make_subject("m", model, 4, {})
     before = model.SerializeToString()
     fixed = subject.fixed([np.ones((7, 4), np.float32)])
     assert model.SerializeToString() == before
@@ -224,7 +226,7 @@ def test_only_the_inputs_own_shapes_are_fixed():
     nodes = [("Add", ["x", "w"], ["y"], {})]
     inputs = [("w", (1,)), ("x", ("n", 4))]
     model = onnx_model(nodes, inputs, ["y"], {"w": np.float32([1])})
-    fixed = subject_of("m", model, 4, {}).fixed([X]).model.graph.input
+    fixed = make_subject("m", model, 4, {}).fixed([X]).model.graph.input
     sizes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in fixed}
     assert sizes == {"w": [1], "x": [2, 4]}
 
@@ -234,8 +236,8 @@ def test_graphs_inside_of_nodes_read_too():
     value = helper.make_tensor_value_info("r", TensorProto.FLOAT, None)
     branch = helper.make_graph([inner], "branch", [], [value])
     node = helper.make_node("If", ["c", ""], ["y"], then_branch=branch, else_branch=branch)
-    assert list(inputs_of(node)) == ["c", "inside", "inside"]
-    assert list(inputs_of(helper.make_node("Elu", ["x"], ["y"], alpha=1.0))) == ["x"]
+    assert list(node_inputs(node)) == ["c", "inside", "inside"]
+    assert list(node_inputs(helper.make_node("Elu", ["x"], ["y"], alpha=1.0))) == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,7 @@ ROWS = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)
 
 
 def part_of(kind, workers=None, **facts):
-    subject = subject_of("m", chain("Exp"), 4, {})
+    subject = make_subject("m", chain("Exp"), 4, {})
     workers = workers or pool()
     result = run_subject(workers, subject, {"normal": [ROWS]}, [PAIR.old, PAIR.new])
     change = made_change(kind, **facts)

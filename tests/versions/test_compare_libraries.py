@@ -155,7 +155,7 @@ def test_one_bad_file_or_node_stops_nothing_else(workers, project, monkeypatch):
     def broken(*given):
         raise ZeroDivisionError("a strange node")
 
-    monkeypatch.setattr(running.Blame, "smallest", broken)
+    monkeypatch.setattr(running.FaultLocaliser, "smallest", broken)
     models = {"off": chain("Abs", "Softplus"), "good": chain("Abs")}
     told, found = compared("--model", "page.onnx", **models)
     assert "page: left out (" in told

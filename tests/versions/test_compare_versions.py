@@ -18,7 +18,7 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import read_environment
 from asterism.differential.comparing import commands, running
 from asterism.differential.comparing.cases import UpgradePair
-from asterism.differential.comparing.commands import compare_versions, generated_models
+from asterism.differential.comparing.commands import compare_versions, generate_model_files
 from asterism.differential.comparing.comparison import ComparisonRequest
 from asterism.differential.comparing.libraries import (
     ensure_environment,
@@ -26,7 +26,7 @@ from asterism.differential.comparing.libraries import (
     readers_of_version,
 )
 from asterism.differential.engine.tasks import ExecutionOutcome
-from asterism.differential.subjects.onnx_file import subject_of
+from asterism.differential.subjects.onnx_file import make_subject
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def faulty(old_runtime, monkeypatch):
         running, "exit_statuses", lambda script, n, python: [int("@" in str(python))]
     )
     monkeypatch.setattr(running, "interpreter_of", lambda library: library)
-    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR])
+    monkeypatch.setattr(commands, "find_upgrade_pairs", lambda old, new: [PAIR])
     return workers
 
 
@@ -180,7 +180,7 @@ def test_a_way_to_run_files_is_missed_in_the_new_version_and_new_where_the_old_o
     layout = UpgradePair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
     lacking = getattr(layout, version)
     unread = UpgradePair(PAIR.old, "openvino:file")  # as of a file of another format
-    monkeypatch.setattr(commands, "pairs_of", lambda old, new: [PAIR, layout, unread])
+    monkeypatch.setattr(commands, "find_upgrade_pairs", lambda old, new: [PAIR, layout, unread])
     faulty.start = lambda: {lacking: "no level <LAYOUT>"}
     onnx.save(chain("Neg"), old_runtime / "m.onnx")
     found = compared(old_runtime, "m.onnx")
@@ -222,7 +222,10 @@ def test_a_package_reads_each_format_by_its_own_reader(old_runtime):
 
 
 def test_own_inputs_are_for_own_models(project):
-    subject, other = subject_of("own", chain("Neg"), 4, {}), subject_of("z", chain("Neg"), 4, {})
+    subject, other = (
+        make_subject("own", chain("Neg"), 4, {}),
+        make_subject("z", chain("Neg"), 4, {}),
+    )
     np.savez(project / "batch.npz", x=np.ones((7, 4), np.float32))
     asked = request(project, models=[project / "own.onnx"], inputs=project / "batch.npz")
     (given,) = asked.inputs_of(subject, 3)["batch"]
@@ -249,6 +252,6 @@ def test_generated_models_are_converted(monkeypatch):
     failed = ExecutionOutcome(5, "tf2onnx", "convert", "error", "a.B", "why")
     workers = SimpleNamespace(converted=lambda task, converter: files.get(task.index, failed))
     rejected = []
-    (made,) = generated_models(2, 4, params, workers, rejected)
+    (made,) = generate_model_files(2, 4, params, workers, rejected)
     assert made.name == "generated 00002" and made.inputs[0].shape == (2, 4)
     assert rejected == [("generated 00005", "tf2onnx: a.B why")]

@@ -8,19 +8,24 @@ from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.cases import UpgradePair, change_of, largest_gap, same_bits
-from asterism.differential.comparing.commands import pairs_of
+from asterism.differential.comparing.cases import (
+    UpgradePair,
+    are_bitwise_equal,
+    judge_upgrade,
+    largest_gap,
+)
+from asterism.differential.comparing.commands import find_upgrade_pairs
 from asterism.differential.comparing.judging import (
-    answers_in_words,
+    describe_answers,
+    drop_type_findings,
     judge_of_file,
     run_subject,
-    within_type,
 )
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import FAULTS
 from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.reference.runs import ReferenceRuns
-from asterism.differential.subjects.onnx_file import InputSpec, OnnxModelFile, subject_of
+from asterism.differential.subjects.onnx_file import InputSpec, OnnxModelFile, make_subject
 from asterism.differential.subjects.operators import OnnxOperator
 from libraries.small_results import JUDGE, made_finding, made_result
 from tried_operators import tried_operators
@@ -53,10 +58,10 @@ def test_how_far_outputs_are_apart(old, new, apart):
 
 def test_the_same_is_every_bit():
     zero, below = np.float32([0.0]), np.float32([-0.0])
-    assert same_bits([zero], [zero.copy()])
-    assert not same_bits([zero], [below]) and not same_bits([zero], [zero, zero])
-    assert not same_bits([zero], [zero.reshape(1, 1)])
-    assert not same_bits([zero], [zero.view(np.int32)])
+    assert are_bitwise_equal([zero], [zero.copy()])
+    assert not are_bitwise_equal([zero], [below]) and not are_bitwise_equal([zero], [zero, zero])
+    assert not are_bitwise_equal([zero], [zero.reshape(1, 1)])
+    assert not are_bitwise_equal([zero], [zero.view(np.int32)])
 
 
 def test_a_pair_names_its_way():
@@ -67,7 +72,7 @@ def test_a_pair_names_its_way():
 
 
 def test_workers_that_are_left_are_asked_with_the_references():
-    subject, workers = subject_of("m", chain("Neg"), 4, {}), pool()
+    subject, workers = make_subject("m", chain("Neg"), 4, {}), pool()
     result = run_subject(workers, subject, {"normal": [X]}, [PAIR.new])
     (task,) = workers.done
     assert task.backends == (PAIR.new, OF_ONNX.right, PERTURBED)
@@ -81,7 +86,7 @@ def test_workers_that_are_left_are_asked_with_the_references():
 @pytest.mark.parametrize("where", ["input", "output", "constant"])
 def test_half_precision_anywhere_is_the_coarsest(where):
     model = onnx_model([("Mul", ["x", "w"], ["y"], {})], [("x", ("n", 4))], ["y"], {"w": X[:1]})
-    subject = subject_of("m", model, 4, {})
+    subject = make_subject("m", model, 4, {})
     single = bounds_of(subject)
     if where == "constant":
         model.graph.initializer[0].data_type = F16
@@ -100,12 +105,12 @@ def test_depths():
         ("Add", ["x", "b"], ["c"], {}),
         ("Neg", ["x"], ["d"], {}),
     ]
-    assert subject_of("m", onnx_model(nodes, [("x", (1,))], ["c", "d"]), 4, {}).depth == 3
-    assert subject_of("m", onnx_model([], [("x", (1,))], ["x"]), 4, {}).depth == 1
+    assert make_subject("m", onnx_model(nodes, [("x", (1,))], ["c", "d"]), 4, {}).depth == 3
+    assert make_subject("m", onnx_model([], [("x", (1,))], ["x"]), 4, {}).depth == 1
 
 
 def test_declared_types_go_before_those_that_came():
-    subject = subject_of("m", chain("Neg"), 4, {})
+    subject = make_subject("m", chain("Neg"), 4, {})
     result = Result(0, outputs={OF_ONNX.right: {"normal": [X.astype(np.float64)]}})
     judge = judge_of_file(subject, result, "normal", JUDGE)
     assert judge.standard.off([X.astype(np.float64)]).kind == "wrong dtype"
@@ -163,8 +168,8 @@ def result(old, new, reference=RIGHT):
 
 
 def change_to(*given):
-    subject = subject_of("m", chain("Relu"), 4, {})
-    return change_of(subject, result(*given), PAIR, "normal", JUDGE)
+    subject = make_subject("m", chain("Relu"), 4, {})
+    return judge_upgrade(subject, result(*given), PAIR, "normal", JUDGE)
 
 
 @pytest.mark.parametrize(
@@ -220,18 +225,18 @@ def test_both_answers_are_told_where_nothing_decides():
 )
 def test_answers_in_words(given, words):
     arrays = [[np.array(output) for output in outputs] for outputs in given]
-    assert answers_in_words(arrays) == words
+    assert describe_answers(arrays) == words
 
 
 LEVELS = ["file", "file_basic", "file_extended", "file_layout", "file_optimised"]
 
 
 def test_every_way_to_run_a_file_is_compared_and_another_library_may_have_one_only():
-    assert [pair.option for pair in pairs_of("onnxruntime@0.1", "onnxruntime")] == LEVELS
-    assert list(pairs_of("onnxruntime", "openvino")) == [
+    assert [pair.option for pair in find_upgrade_pairs("onnxruntime@0.1", "onnxruntime")] == LEVELS
+    assert list(find_upgrade_pairs("onnxruntime", "openvino")) == [
         UpgradePair(f"onnxruntime:{level}", "openvino:file") for level in LEVELS
     ]
-    assert list(pairs_of("openvino", "onnxruntime"))[-1] == UpgradePair(
+    assert list(find_upgrade_pairs("openvino", "onnxruntime"))[-1] == UpgradePair(
         "openvino:file", "onnxruntime:file_optimised"
     )
 
@@ -239,7 +244,7 @@ def test_every_way_to_run_a_file_is_compared_and_another_library_may_have_one_on
 def test_truth_values_are_compared():
     """Also with what rounding moves, which is subtracted."""
     right = [RIGHT > 0]
-    bounds = bounds_of(subject_of("m", chain("Relu"), 4, {}))
+    bounds = bounds_of(make_subject("m", chain("Relu"), 4, {}))
     standard = ReferenceOutputs({"right": right}, ["bool"], bounds, right, {"float32": [right]})
     assert standard.off(right) is None
     assert standard.off([RIGHT > 0.5]).kind == "values differ"
@@ -260,7 +265,7 @@ def test_no_version_is_blamed_by_attributes_that_the_reference_passes_over(name,
     told = result(RIGHT, WRONG)
     for outputs in told.outputs.values():
         outputs["normal"] *= len(subject.outputs)
-    assert change_of(subject, told, PAIR, "normal", JUDGE).kind == kind
+    assert judge_upgrade(subject, told, PAIR, "normal", JUDGE).kind == kind
 
 
 FILE = OF_ONNX.right
@@ -284,7 +289,7 @@ def findings(given, model=None, warned=None):
         else:
             array = np.array([[value, 2.0, 3, 4]])
             answers[backend] = [array if backend == FILE else array.astype(np.float32)]
-    subject = subject_of("m", model or chain("Neg"), 4, {})
+    subject = make_subject("m", model or chain("Neg"), 4, {})
     result = made_result(answers, warned=warned)
     found = judge_of_file(subject, result, "normal", JUDGE).findings()
     assert [one.backends for one in found] == [(b,) for b in given if b != FILE]
@@ -389,11 +394,11 @@ def test_who_overflows_in_the_type_that_a_file_names_is_not_to_blame():
     half = TensorProto.FLOAT16
     model = onnx_model([("Mul", ["x", "x"], ["y"], {})], [("x", (1, 4), half)], ["y"])
     model.graph.output[0].type.tensor_type.elem_type = half
-    subject = subject_of("m", model, 4, {})
+    subject = make_subject("m", model, 4, {})
     infinite = made_finding("NaN/Inf mask differs", TORCH)
     for size, symptom in ((1000.0, "beyond its type"), (10.0, infinite.symptom)):
         inputs = {"normal": [np.full((1, 4), size, np.float16)]}
-        (found,) = within_type(pool(), subject, inputs, [infinite])
+        (found,) = drop_type_findings(pool(), subject, inputs, [infinite])
         assert found.symptom == symptom and (found.symptom in FAULTS) == (
             symptom == infinite.symptom
         )

@@ -8,10 +8,10 @@ from onnx import helper, numpy_helper
 from small_files import run_file
 
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.cases import UpgradePair, change_of
+from asterism.differential.comparing.cases import UpgradePair, judge_upgrade
 from asterism.differential.engine.tasks import GivenFile, Task
 from asterism.differential.reference.runs import STEPPED
-from asterism.differential.subjects.onnx_file import subject_of
+from asterism.differential.subjects.onnx_file import make_subject
 from libraries.small_results import JUDGE, made_result
 
 RNG = np.random.default_rng(0)
@@ -104,9 +104,9 @@ def judged(name, folder, change=lambda outputs: outputs):
     for option in ("float64", STEPPED):
         ran = run_file(model.SerializeToString(), [wide], folder, option=option)
         outputs[f"{OF_ONNX.library}:{option}"] = ran
-    subject = subject_of("m", model, 4, {})
+    subject = make_subject("m", model, 4, {})
     assert subject.quantises == (operator != "DequantizeLinear")
-    return change_of(subject, made_result(outputs), PAIR, "normal", JUDGE).kind
+    return judge_upgrade(subject, made_result(outputs), PAIR, "normal", JUDGE).kind
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -128,11 +128,11 @@ def test_one_step_is_the_bound_of_what_is_quantised(steps, kind, tmp_path):
 
 def test_two_runs_of_what_quantises_by_itself_may_be_a_step_apart_without_a_reference():
     model = model_of(*CASES["forward"])
-    subject = subject_of("m", model, 4, {})
+    subject = make_subject("m", model, 4, {})
     given = [RNG.uniform(-1, 1, (6, 1, 2, 4)).astype(np.float32)] * 3
     for far, kind in ((1 / 400, "within rounding"), (0.2, "differs")):
         outputs = {PAIR.old: given, PAIR.new: [output + np.float32(far) for output in given]}
-        assert change_of(subject, made_result(outputs), PAIR, "normal", JUDGE).kind == kind
+        assert judge_upgrade(subject, made_result(outputs), PAIR, "normal", JUDGE).kind == kind
 
 
 def test_the_run_off_by_a_step_is_asked_for_where_something_quantises():

@@ -9,7 +9,7 @@ from small_files import chain, onnx_model, run_file
 
 from asterism.core.messages.errors import UserError
 from asterism.differential.subjects import DISTRIBUTIONS
-from asterism.differential.subjects.onnx_file import read_subject, subject_of
+from asterism.differential.subjects.onnx_file import make_subject, read_subject
 from asterism.differential.subjects.operators import operator_subjects, read_operators
 from asterism.differential.subjects.reading import parse_shapes, read_inputs
 from asterism.models.onnx_graphs import in_float64
@@ -26,7 +26,7 @@ from tried_operators import tried_operators
 )
 def test_a_shape_must_fit(shapes, said):
     with pytest.raises(UserError, match=said):
-        subject_of("m", chain("Relu"), 9, shapes)
+        make_subject("m", chain("Relu"), 9, shapes)
 
 
 def test_shapes_on_the_command_line():
@@ -38,7 +38,7 @@ def test_shapes_on_the_command_line():
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 def test_what_is_drawn_is_the_same_every_time(distribution):
-    subject = subject_of("m", chain("Relu", shape=("batch", 400)), 9, {})
+    subject = make_subject("m", chain("Relu", shape=("batch", 400)), 9, {})
     (one,), (other,) = (subject.draw(3, distribution) for _ in range(2))
     np.testing.assert_array_equal(one, other)
     assert one.dtype == np.float32
@@ -57,7 +57,7 @@ def test_a_file_is_read_within_limits(tmp_path):
 
 
 def test_own_inputs_are_checked(tmp_path):
-    subject, path = subject_of("m", chain("Relu"), 9, {}), tmp_path / "in.npz"
+    subject, path = make_subject("m", chain("Relu"), 9, {}), tmp_path / "in.npz"
     np.savez(path, x=np.ones((7, 4), np.float32))
     assert read_inputs(path, subject)[0].shape == (7, 4)
     np.savez(path, x=np.ones((7, 4)))
@@ -85,20 +85,20 @@ def test_sizes_of_one_name_are_equal_and_sums_stay_sums():
     model.graph.output[1].CopyFrom(
         onnx.helper.make_tensor_value_info("present", 1, ("batch", "total", 4))
     )
-    assert [spec.shape for spec in subject_of("m", model, 9, {}).inputs] == [
+    assert [spec.shape for spec in make_subject("m", model, 9, {}).inputs] == [
         *[(2, 9, 4)] * 2,
         (2, 18),
     ]
-    given = subject_of("m", model, 9, {"past": (3, 5, 4)}).inputs
+    given = make_subject("m", model, 9, {"past": (3, 5, 4)}).inputs
     assert [spec.shape for spec in given] == [(3, 5, 4), (3, 9, 4), (3, 14)]
-    wrong = subject_of("m", model, 9, {"mask": (2, 3)}).inputs  # what the user says counts
+    wrong = make_subject("m", model, 9, {"mask": (2, 3)}).inputs  # what the user says counts
     assert wrong[2].shape == (2, 3)
 
 
 def test_sums_are_read_from_the_names_of_sizes():
     nodes = [("Add", ["x", "z"], ["y"], {})]
     inputs = [("x", ("n", "past + 2")), ("z", ("n", "past"))]
-    subject = subject_of("m", onnx_model(nodes, inputs, ["y"]), 9, {})
+    subject = make_subject("m", onnx_model(nodes, inputs, ["y"]), 9, {})
     assert [spec.shape for spec in subject.inputs] == [(2, 11), (2, 9)]
 
 
@@ -141,7 +141,7 @@ def test_indices_stay_within_the_rows_that_they_index(name):
     nodes, tables, rows = INDEXED[name]
     constants = {n: np.ones(shape, np.float32) for n, shape in tables.items()}
     model = onnx_model(nodes, [("i", (2, 5), I64)], [nodes[-1][2][0]], constants)
-    subject = subject_of("m", model, 9, {})
+    subject = make_subject("m", model, 9, {})
     (spec,), (drawn,) = subject.inputs, subject.draw(0, "normal")
     assert spec.bound == rows
     assert drawn.dtype == np.int64 and drawn.shape == (2, 5) and drawn.max() < rows
@@ -155,7 +155,7 @@ def test_what_is_added_to_indices_counts_and_masks_are_yes_or_no():
     ]
     constants = {"two": np.array(2, np.int64), "t": np.ones((7, 3), np.float32)}
     inputs = [("i", (2, 5), I64), ("mask", (2, 5), I64), ("other", (2, 5), I64)]
-    subject = subject_of("m", onnx_model(nodes, inputs, ["y"], constants), 9, {})
+    subject = make_subject("m", onnx_model(nodes, inputs, ["y"], constants), 9, {})
     assert [spec.bound for spec in subject.inputs] == [5, 2, 10]
 
 
@@ -164,16 +164,16 @@ def test_an_output_that_is_no_tensor_is_rejected():
     kind = onnx.helper.make_tensor_type_proto(1, None)
     model.graph.output[0].type.CopyFrom(onnx.helper.make_sequence_type_proto(kind))
     with pytest.raises(UserError, match="the output 'y' is no tensor"):
-        subject_of("m", model, 9, {})
+        make_subject("m", model, 9, {})
 
 
 def test_nodes_are_put_in_an_order_in_which_they_can_run():
     """A converter appended the first node; ONNX's evaluator and others need the order."""
     nodes = [("Neg", ["a"], ["b"], {}), ("Exp", ["b"], ["y"], {}), ("Abs", ["x"], ["a"], {})]
-    subject = subject_of("m", onnx_model(nodes, [("x", (2, 3))], ["y"]), 9, {})
+    subject = make_subject("m", onnx_model(nodes, [("x", (2, 3))], ["y"]), 9, {})
     assert [node.label.split()[0] for node in subject.nodes] == ["Abs", "Neg", "Exp"]
     circle = [("Add", ["x", "b"], ["a"], {}), ("Neg", ["a"], ["b"], {})]
-    subject = subject_of("m", onnx_model(circle, [("x", (2, 3))], ["b"]), 9, {})
+    subject = make_subject("m", onnx_model(circle, [("x", (2, 3))], ["b"]), 9, {})
     assert [node.label.split()[0] for node in subject.nodes] == ["Add", "Neg"]
 
 

@@ -13,7 +13,7 @@ from asterism.differential.comparing.commands import OF_VERSIONS
 from asterism.differential.comparing.comparison import BackendComparison
 from asterism.differential.comparing.running import write_comparison_page
 from asterism.differential.params import JudgeParams
-from asterism.differential.subjects.onnx_file import subject_of
+from asterism.differential.subjects.onnx_file import make_subject
 
 FASTER = UpgradePair("onnxruntime@0.1:file_optimised", "onnxruntime:file_optimised")
 OFF = {"excess": 1234.5}
@@ -25,7 +25,7 @@ def change(subject="m", kind="now wrong", pair=PAIR, inputs="normal", **more):
 
 def comparison(*changes, shown=None, layers=("Exp a",), statuses=(0, 1)):
     """A comparison whose row of one of the changes has a script."""
-    subjects = {c.subject: subject_of(c.subject, chain("Relu", "Neg"), 4, {}) for c in changes}
+    subjects = {c.subject: make_subject(c.subject, chain("Relu", "Neg"), 4, {}) for c in changes}
     given = [(s, [c for c in changes if c.subject == n]) for n, s in subjects.items()]
     versions = ({"a": "1", "b": "2"}, {"b": "3", "c": "4"})
     rest = {"versions": versions, "subjects": given, "rejected": [("bad", "no <file>")]}

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from asterism.cli import commands
-from asterism.sweep.workspace import git
+from asterism.sweep.workspace import run_git
 from asterism.vetting.demo import make_demo
 
 
@@ -59,4 +59,4 @@ def test_one_command_in_an_empty_folder_gives_a_page(tmp_path, monkeypatch):
     assert verdict["word"] in {"ship with the repair", "do not ship"}
     page = tmp_path / "sweeps/vet-digits-int8/points/0000/vet/index.html"
     assert "digits-int8.onnx" in page.read_text(encoding="utf-8")
-    assert git(tmp_path, "status", "--porcelain") == "", "what it makes is not to be committed"
+    assert run_git(tmp_path, "status", "--porcelain") == "", "what it makes is not to be committed"

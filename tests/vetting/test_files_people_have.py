@@ -235,7 +235,7 @@ def test_check_and_vet_say_the_same_and_make_nothing(make, name, told, tmp_path,
 
 
 def test_a_model_with_its_data_in_another_file_is_taken_as_it_is(tmp_path, monkeypatch):
-    from asterism.cli.program import keep_whole, whole_models
+    from asterism.cli.program import keep_packed_model, packed_models
 
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -247,14 +247,14 @@ def test_a_model_with_its_data_in_another_file_is_taken_as_it_is(tmp_path, monke
     places = []
     for content in (1.0, 1.0, 2.0):
         (tmp_path / "apart.bin").write_bytes(np.full((8, 3), content, np.float32).tobytes())
-        with whole_models(path) as (whole,):
-            places.append(keep_whole(whole))
+        with packed_models(path) as (whole,):
+            places.append(keep_packed_model(whole))
     assert places[0] == places[1] != places[2], "a change of the data is a change of the file"
     weights = onnx.load(places[2]).graph.initializer[0]
     assert (onnx.numpy_helper.to_array(weights) == 2).all()
     assert [place.name for place in places] == ["apart.onnx"] * 3
-    with whole_models(linear(tmp_path / "one.onnx", WEIGHTS)) as (whole,):
-        assert keep_whole(whole) == whole == tmp_path / "one.onnx"
+    with packed_models(linear(tmp_path / "one.onnx", WEIGHTS)) as (whole,):
+        assert keep_packed_model(whole) == whole == tmp_path / "one.onnx"
 
 
 def test_free_sizes_prove_nothing_against_a_model(tmp_path):
@@ -267,11 +267,11 @@ def test_free_sizes_prove_nothing_against_a_model(tmp_path):
 
 def test_a_link_with_a_models_name_to_a_numbered_file_is_a_model(tmp_path):
     """Caches of downloads keep files so."""
-    from asterism.core.files.user_files import whole_path
+    from asterism.core.files.user_files import absolute_path
 
     blob = linear(tmp_path / "blob.onnx", WEIGHTS).rename(tmp_path / "0123abcd")
     link = tmp_path / "model.onnx"
     link.symlink_to(blob)
     assert run("check", link).exit_code == 0
-    assert whole_path(link) == link
-    assert whole_path(tmp_path / "x" / "..") == tmp_path
+    assert absolute_path(link) == link
+    assert absolute_path(tmp_path / "x" / "..") == tmp_path

@@ -13,7 +13,7 @@ from onnxruntime.transformers.float16 import convert_float_to_float16
 from asterism.core.files.records import record_as_json
 from asterism.localisation.running import FilledRun, Stream, batches
 from asterism.vetting.half_precision import compare_half_precision, describe_half_precision
-from asterism.vetting.runtime_types import rounding_operators
+from asterism.vetting.runtime_types import find_rounding_operators
 from models.onnx_networks import linear
 from onnx_texts import onnx_model
 
@@ -152,6 +152,6 @@ def test_operators_that_round_by_themselves_are_told(tmp_path):
     weight = np.random.default_rng(1).normal(size=(8, 8)).astype(np.float32)
     float_file, small = linear(tmp_path / "model.onnx", weight), tmp_path / "small.onnx"
     quantize_dynamic(float_file, small)
-    assert rounding_operators(float_file) == []
-    (found,) = rounding_operators(small)
+    assert find_rounding_operators(float_file) == []
+    (found,) = find_rounding_operators(small)
     assert found.made_here and "8 bits" in found.how

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from small_vetting import digit_params
 
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays, write_json
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.files.records import record_as_json
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.models.tensor_models.answers import OutputForm
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.subjects import IsolatedFileModel
 from asterism.vetting.agreement import measure_agreement
-from asterism.vetting.certificate import VettedNumbers, certify
+from asterism.vetting.certificate import VettedNumbers, make_certificate
 from asterism.vetting.kept_answers import KeptAnswers
-from asterism.vetting.measurement import OnDevice, measure_opened
+from asterism.vetting.measurement import DeviceFindings, measure_opened
 from asterism.vetting.opening import GivenPair, open_vetted
 from asterism.vetting.searching import search_opened
 from places import ROOT
@@ -157,21 +157,23 @@ def question(digits, earlier=None, minutes=0.5, **changes):
         }
         | changes
     )
-    return settle(request, ROOT / "conf").params
+    return resolve_question(request, ROOT / "conf").params
 
 
 def certified(params, file, digits):
     """A certificate that says that so much was asked."""
     rows = np.eye(10, dtype=np.float32)[[1, 2]]
-    agreement = measure_agreement(rows, rows, TopLabel(), None, 0.95)
+    agreement = measure_agreement(rows, rows, TopLabelComparison(), None, 0.95)
     measured = {
         "symptoms": [],
-        "device": asdict(OnDevice(None, (), ())),
+        "device": asdict(DeviceFindings(None, (), ())),
         "agreement": record_as_json(agreement),
         "flips": [],
     }
-    files = {name: digest_of(digits / path) for name, path in FILES.items()}
-    certificate = certify(params, 0, VettedNumbers(measured, {}, {"reason": "none"}), files)
+    files = {name: hash_path(digits / path) for name, path in FILES.items()}
+    certificate = make_certificate(
+        params, 0, VettedNumbers(measured, {}, {"reason": "none"}), files
+    )
     write_json(file, record_as_json(certificate))
     return file
 

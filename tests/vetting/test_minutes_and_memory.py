@@ -3,15 +3,17 @@
 import pytest
 from small_vetting import vet_params
 
-from asterism.asking.budget import Cost, within
+from asterism.asking.budget import InputCost, fit_counts_to_budget
 
 GIVEN, SMALL = 400, 1000
 
 
 def asked(minutes=5.0, seconds=0.001, size=SMALL, answer=10, settled=(), resumes=True):
     params = vet_params("images")
-    cost = Cost(seconds, size, answer, changing=seconds)
-    return within(minutes, params, GIVEN, cost, lambda name: name not in settled, resumes)
+    cost = InputCost(seconds, size, answer, changing=seconds)
+    return fit_counts_to_budget(
+        minutes, params, GIVEN, cost, lambda name: name not in settled, resumes
+    )
 
 
 def test_what_is_cheap_is_asked_in_full():

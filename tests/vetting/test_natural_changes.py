@@ -6,7 +6,7 @@ from small_vetting import Rule, vet_params, vetted_rules
 
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
-from asterism.core.statistics import share_of
+from asterism.core.statistics import compute_share
 from asterism.tensors import TENSOR_MUTATORS
 from asterism.vetting import measurement
 from asterism.vetting.measurement import measure_flips, require_changes
@@ -70,9 +70,9 @@ def test_flips_are_counted_by_strength_change_and_bound():
         counts.append(int(differ(np.clip(kept / 2, kept - reach, kept + reach)).sum()))
     assert 0 < counts[2] < counts[3] < counts[1]
     for flips, count in zip(found, counts, strict=True):
-        share = share_of(count, len(agreed), 0.9)
+        share = compute_share(count, len(agreed), 0.9)
         assert flips.share == share
-        nothing = {"noise": share_of(0, len(agreed), 0.9)}
+        nothing = {"noise": compute_share(0, len(agreed), 0.9)}
         assert flips.by_change == (
             nothing if flips.strength == "none" else {"scale": share} | nothing
         )
@@ -98,9 +98,9 @@ def test_a_lost_answer_flips_and_one_that_the_original_lacks_fails():
     )
     vetted = vetted_of(params_of({"half": HALF | STILL}), items, models)
     (found,) = measure_flips(vetted, np.arange(6), 0)
-    assert found.by_change["scale"] == share_of(3, 6, 0.9)
-    assert found.by_change["noise"] == share_of(1, 6, 0.9)
-    assert found.share == share_of(3, 6, 0.9) and found.failed == 1
+    assert found.by_change["scale"] == compute_share(3, 6, 0.9)
+    assert found.by_change["noise"] == compute_share(1, 6, 0.9)
+    assert found.share == compute_share(3, 6, 0.9) and found.failed == 1
 
 
 def test_rows_are_drawn_among_the_agreed_ones():
@@ -166,7 +166,7 @@ def test_flips_are_what_the_comparison_says(factor, count):
     models = Rule("f", lambda x: x), Rule("g", lambda x: x * factor)
     vetted = vetted_of(params_of({"none": STILL}, comparison=RELATIVE), models=models)
     (found,) = measure_flips(vetted, np.arange(9), 0)
-    assert found.share == share_of(count, 9, 0.9)
+    assert found.share == compute_share(count, 9, 0.9)
 
 
 def test_parts_of_any_size_give_the_same_and_no_more_is_held(monkeypatch):

@@ -12,7 +12,7 @@ from scipy.io import wavfile
 from small_vetting import by_runtime, digit_params, vet_params, with_files
 
 from asking.made_models import echo, rows_of
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.data.given import GivenInputs
@@ -22,7 +22,7 @@ from asterism.vetting.measurement import measure_opened
 from asterism.vetting.opening import (
     VettingSession,
     draw_inputs,
-    open_beside,
+    open_alternative,
     open_vetted,
     read_given,
 )
@@ -158,7 +158,7 @@ def test_a_domain_is_ready_for_the_given_inputs(pair):
 
 def test_another_compressed_model_beside_the_same_original(pair, tmp_path):
     linear(tmp_path / "h.onnx", WEIGHTS * 2)
-    with open_vetted(pair(), 0) as vetted, open_beside(vetted, tmp_path / "h.onnx") as other:
+    with open_vetted(pair(), 0) as vetted, open_alternative(vetted, tmp_path / "h.onnx") as other:
         assert other.original is vetted.original and other.inputs is vetted.inputs
         assert (other.answers.f == vetted.answers.f).all()
         assert other.answers.g == pytest.approx(ITEMS @ WEIGHTS * 2, abs=1e-4)
@@ -169,7 +169,7 @@ def test_another_compressed_model_beside_the_same_original(pair, tmp_path):
     with (
         open_vetted(pair(), 0) as vetted,
         pytest.raises(UserError, match=r"f\.onnx answers .*3.*but two\.onnx .*2.*feeding\.outputs"),
-        open_beside(vetted, tmp_path / "two.onnx"),
+        open_alternative(vetted, tmp_path / "two.onnx"),
     ):
         pass
 
@@ -252,7 +252,7 @@ def test_maps_in_two_layouts_are_compared_with_their_channels_moved(tmp_path, pe
     files = dict(
         zip(names, (tmp_path / n for n in ("f.onnx", "g.onnx", "inputs.npz")), strict=True)
     )
-    params = settle(VetRequest(**files, comparison="label_map"), ROOT / "conf").params
+    params = resolve_question(VetRequest(**files, comparison="label_map"), ROOT / "conf").params
     with open_vetted(params, 0) as vetted:
         assert set(vetted.compressed.form.moved) == {"y"} and not vetted.deviates.any()
         assert any("channels moved" in note for note in vetted.notes["g.onnx"])
@@ -386,5 +386,5 @@ def test_models_that_find_other_numbers_of_rows_are_compared(tmp_path, pair, lea
     with open_vetted(params, 0) as vetted:
         assert vetted.answers.f.shape == vetted.answers.g.shape
         rows = vetted.answers.f.shape[1]
-        with open_beside(vetted, Path(params.compressed)) as other:
+        with open_alternative(vetted, Path(params.compressed)) as other:
             assert other.answers.g.shape[1] == rows

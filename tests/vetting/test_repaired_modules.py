@@ -13,12 +13,12 @@ from torch.nn import functional as f
 from torch_programs import FEW, exported, saved, train
 
 from asterism.api.vetting import vet
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.models.formats import open_runtime
 from asterism.models.formats.torch_export import open_program, save_program
 from asterism.models.torch_modules import ModuleRuntime
-from asterism.vetting.module_pairs import differing_parts, errors_of_parts, exchanged
-from asterism.vetting.quantised_graphs import exchange_of
+from asterism.vetting.module_pairs import exchange_parts, find_differing_parts, measure_part_errors
+from asterism.vetting.quantised_graphs import choose_part_exchange
 
 #: Of the inputs of a layer, as large as most of them.
 STEP = 3.0
@@ -81,8 +81,8 @@ def test_what_is_exchanged_leaves_both_models_as_they_are(digits):
     small = rounded(net, {"body.2": 2, "head": 2})
     with torch.no_grad():
         before = small(rows)
-        both = exchanged(small, net, ["body.2", "head"])
-        whole = exchanged(small, net, [part.name for part in differing_parts(net, small)])
+        both = exchange_parts(small, net, ["body.2", "head"])
+        whole = exchange_parts(small, net, [part.name for part in find_differing_parts(net, small)])
         assert torch.equal(whole(rows), net(rows))
         assert not torch.equal(both(rows), before)
         assert torch.equal(small(rows), before)
@@ -94,7 +94,9 @@ def test_errors_are_those_counted_by_hand(digits):
     small = rounded(net, {"body.2": 3})
     runtimes = [ModuleRuntime(module, "net", rows.numpy()) for module in (net, small)]
     ask = tuple(lambda r=r: r.run({"pixels": rows[:20].numpy()}) for r in runtimes)
-    errors = {e.node: e for e in errors_of_parts(net, small, differing_parts(net, small), ask)}
+    errors = {
+        e.node: e for e in measure_part_errors(net, small, find_differing_parts(net, small), ask)
+    }
     assert list(errors) == ["body.0", "body.2", "head"]
     with torch.no_grad():
         wanted, given = (module.body[:3](rows[:20]) for module in (net, small))
@@ -121,7 +123,7 @@ def test_a_part_that_takes_quantised_tensors_only_has_no_error_of_its_own(digits
     small = copy.deepcopy(net)
     small.body[1], small.body[2].__class__ = Steps(), OfSteps
     ask = tuple(lambda module=module: module(rows[:20]) for module in (net, small))
-    errors = errors_of_parts(net, small, differing_parts(net, small), ask)
+    errors = measure_part_errors(net, small, find_differing_parts(net, small), ask)
     assert {error.node: error.own is None for error in errors} == {"body.1": False, "body.2": True}
 
 
@@ -131,9 +133,9 @@ def test_dynamically_quantised_and_half_precision_modules_are_mended(digits):
         warnings.simplefilter("ignore")
         dynamic = torch.ao.quantization.quantize_dynamic(copy.deepcopy(net), {nn.Linear})
     for small in (dynamic, copy.deepcopy(net).to(torch.bfloat16)):
-        names = [part.name for part in differing_parts(net, small)]
+        names = [part.name for part in find_differing_parts(net, small)]
         assert names == ["body.0", "body.2", "head"]
-        whole = ModuleRuntime(exchanged(small, net, names), "net", rows.numpy())
+        whole = ModuleRuntime(exchange_parts(small, net, names), "net", rows.numpy())
         (found,) = whole.run({whole.input: rows[:9].numpy()}).values()
         with torch.no_grad():
             np.testing.assert_allclose(found, net(rows[:9]).numpy(), rtol=0.02, atol=0.05)
@@ -197,7 +199,7 @@ def test_the_bad_layer_of_a_quantised_graph_is_blamed_and_left_in_float(digits, 
 
 def test_all_of_a_graph_in_float_is_the_original_and_errors_are_those_by_hand(digits, graph):
     net, rows, _ = digits
-    pair = exchange_of(net, graph)
+    pair = choose_part_exchange(net, graph)
     assert [part.name for part in pair.parts] == ["body.0", "body.2", "head"]
     with torch.no_grad():
         before = graph(rows)
@@ -239,7 +241,7 @@ def test_weights_with_few_scales_get_one_for_each_channel_before_any_is_left_in_
     page = found.page(tmp_path / "page")
     assert "PerChannelMinMaxObserver" in page.read_text()
     repaired = page.with_name("repaired.pt2")
-    assert digest_of(repaired) == found.repair["sha256"]
+    assert hash_path(repaired) == found.repair["sha256"]
     assert repaired.stat().st_size < files[1].stat().st_size * 1.1
     module = torch.export.load(repaired).module()
     with torch.no_grad():
@@ -260,7 +262,7 @@ def test_a_file_is_repaired_as_the_module_is(digits, graph, tmp_path):
     assert (given.name, given.shape) == ("pixels", (None, 64))
     (answers,) = repaired.run({"pixels": rows.numpy()}).values()
     with torch.no_grad():
-        wanted = exchange_of(net, graph).in_float(["body.2"])(rows)
+        wanted = choose_part_exchange(net, graph).in_float(["body.2"])(rows)
     np.testing.assert_allclose(answers, wanted, atol=1e-5)
 
 
@@ -269,7 +271,7 @@ def test_a_repaired_program_is_written_in_the_same_bytes(digits, graph, tmp_path
     file = open_program(saved(graph, rows, tmp_path / "small.pt2"))
     written = []
     for _ in range(2):
-        pair = exchange_of(net, file.plain, (str, file.named))
+        pair = choose_part_exchange(net, file.plain, (str, file.named))
         runtime = file.running(pair.in_float(["head"]))
         save_program(runtime.program({"pixels": rows[:2].numpy()}), tmp_path / "repaired.pt2")
         written.append((tmp_path / "repaired.pt2").read_bytes())
@@ -304,14 +306,14 @@ def test_attention_is_exchanged_with_all_that_it_reads(dtype):
     torch.manual_seed(0)
     net, rows = Attention().eval(), torch.randn(6, 5, 8)
     small = rounded(net, {"attention": 2}).to(dtype)
-    (part,) = (p for p in differing_parts(net, small) if p.name.startswith("attention"))
+    (part,) = (p for p in find_differing_parts(net, small) if p.name.startswith("attention"))
     assert part.name == "attention"
-    every = [part.name for part in differing_parts(net, small)]
-    mended = exchanged(small, net, every)
+    every = [part.name for part in find_differing_parts(net, small)]
+    mended = exchange_parts(small, net, every)
     with torch.no_grad():
         found, wanted = mended(rows.to(dtype)).float(), net(rows)
     np.testing.assert_allclose(found, wanted, atol=0.02 if dtype == torch.bfloat16 else 1e-6)
     follow = [lambda m=m, d=d: m(rows.to(d)) for m, d in ((net, torch.float32), (small, dtype))]
-    errors = errors_of_parts(net, small, differing_parts(net, small), follow)
+    errors = measure_part_errors(net, small, find_differing_parts(net, small), follow)
     assert {e.node for e in errors} == {"attention", "out"}
     assert all(e.own is not None for e in errors)

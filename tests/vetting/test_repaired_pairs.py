@@ -11,7 +11,7 @@ from small_vetting import Rule, by_runtime, digit_params, vetted_rules, with_fil
 from asterism.core.files.artifacts import read_table
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
-from asterism.core.statistics import share_of
+from asterism.core.statistics import compute_share
 from asterism.localisation.quantised_nodes import match_nodes
 from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile
@@ -21,7 +21,7 @@ from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting import judging, onnx_pairs, repairing
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.judging import judge_repair
-from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
+from asterism.vetting.onnx_pairs import OnnxPair, open_as_onnx
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.repair_figures import JudgedRepair, RepairFigures, Speed
 from asterism.vetting.repairing import repair_opened
@@ -56,7 +56,7 @@ def repaired(digits, tmp_path, monkeypatch):
 
         monkeypatch.setattr(module, name, run)
 
-    noted(repairing, "repair_curve")
+    noted(repairing, "build_repair_curve")
     noted(judging, "judge_repair")
 
     def of(compressed="damaged.onnx", triggers=None, **changes):
@@ -81,7 +81,7 @@ def differing(params):
 
 def test_a_damaged_node_is_blamed_and_its_repair_is_judged(repaired, tmp_path):
     kept = repaired(repair__inputs=100)
-    facts, params, curve = kept["facts"], kept["params"], kept["repair_curve"]
+    facts, params, curve = kept["facts"], kept["params"], kept["build_repair_curve"]
     assert facts["blamed"][0]["node"] == "dense1" and "reason" not in facts
     assert facts["blamed"] == [
         {"node": e.node, "operator": e.operator, "explained": e.explained}
@@ -120,7 +120,7 @@ def test_the_repair_sees_one_half_of_the_inputs_and_what_was_found_from_it(
         from_seen = found["items"][own]
     cases = np.concatenate([items[seen[different[seen]]], from_seen])
     assert kept["facts"]["deviating_inputs"] == len(cases)
-    (unchanged, *_) = kept["repair_curve"].localisation.trials
+    (unchanged, *_) = kept["build_repair_curve"].localisation.trials
     assert unchanged.deviations.tolist() == [1.0] * len(cases)
     few = repaired(
         repair__inputs=5, repair__evaluations=2, triggers=tmp_path / "found/triggers.npz"
@@ -131,9 +131,9 @@ def test_the_repair_sees_one_half_of_the_inputs_and_what_was_found_from_it(
 def test_the_curve_the_ranking_and_the_errors_are_left_as_tables(repaired, tmp_path, monkeypatch):
     fed = []
     monkeypatch.setattr(
-        repairing, "latency", lambda content, one: fed.append(one) or len(content) / 1e3
+        repairing, "measure_latency", lambda content, one: fed.append(one) or len(content) / 1e3
     )
-    curve = repaired()["repair_curve"]
+    curve = repaired()["build_repair_curve"]
     ranking = read_table(tmp_path / "repaired/ranking.csv").to_dicts()
     assert ranking == [
         {
@@ -220,7 +220,11 @@ def point(floats, finer, gone, share, size=10, error=0.0, inputs=10**6, bits=8):
 
 def judged_repair(gone=(9, 9), before=9, after=0):
     """How a repair did on a hundred inputs; nothing was changed, and nothing searched."""
-    shares = share_of(*gone, 0.95), share_of(before, 100, 0.95), share_of(after, 100, 0.95)
+    shares = (
+        compute_share(*gone, 0.95),
+        compute_share(before, 100, 0.95),
+        compute_share(after, 100, 0.95),
+    )
     return JudgedRepair(*shares[:2], Agreement(shares[2], 0, 0, (), *[{}] * 5, ()), (), {}, ())
 
 
@@ -252,19 +256,19 @@ def judged_repair(gone=(9, 9), before=9, after=0):
 def test_the_smallest_file_that_repairs_enough_is_chosen(
     repaired, nothing_found, usual_curves, tmp_path, monkeypatch, files, chosen
 ):
-    found = repairing.repair_curve
+    found = repairing.build_repair_curve
 
     def curve(*given):
         usual_curves.extend([] if usual_curves else [found(*given)])
         usual = usual_curves[0]
         return RepairCurve(usual.pair, usual.localisation, files, 7)
 
-    monkeypatch.setattr(repairing, "repair_curve", curve)
-    monkeypatch.setattr(repairing, "latency", lambda _content, _one: 0.0)
+    monkeypatch.setattr(repairing, "build_repair_curve", curve)
+    monkeypatch.setattr(repairing, "measure_latency", lambda _content, _one: 0.0)
     monkeypatch.setattr(judging, "judge_repair", lambda *_given: judged_repair())
     slow = Speed("repaired", 1, 1000.0)
-    monkeypatch.setattr(judging, "open_model_beside", lambda *_given: nullcontext())
-    monkeypatch.setattr(judging, "speed_of", lambda *_given: slow)
+    monkeypatch.setattr(judging, "open_alternative_model", lambda *_given: nullcontext())
+    monkeypatch.setattr(judging, "measure_speed", lambda *_given: slow)
     facts = repaired(triggers=nothing_found)["facts"]
     file = tmp_path / "repaired/repaired.onnx"
     assert facts["evaluations"] == 7
@@ -305,14 +309,14 @@ def test_a_repair_that_gains_nothing_is_not_offered(
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What :func:`repair_curve` is asked for, in the place of an answer."""
+    """What :func:`build_repair_curve` is asked for, in the place of an answer."""
     asked = []
 
     def none(*given):
         asked.append(given)
         raise UserError("enough")
 
-    monkeypatch.setattr(repairing, "repair_curve", none)
+    monkeypatch.setattr(repairing, "build_repair_curve", none)
     return asked
 
 
@@ -358,16 +362,18 @@ def test_a_perfect_repair_leaves_nothing(digits):
     again = found["new_search"]["paper"]
     held_out = before + again["before"]["count"]
     assert before > 3 and again["before"]["count"] > 0
-    assert found["gone_held_out"] == record_as_json(share_of(held_out, held_out, 0.9))
-    assert found["differ_before"] == record_as_json(share_of(before, 100, 0.9))
-    assert found["agreement"]["differ"] == record_as_json(share_of(0, 100, 0.9))
-    assert found["agreement"]["accuracy"] == [record_as_json(share_of(correct, 100, 0.9))] * 2
+    assert found["gone_held_out"] == record_as_json(compute_share(held_out, held_out, 0.9))
+    assert found["differ_before"] == record_as_json(compute_share(before, 100, 0.9))
+    assert found["agreement"]["differ"] == record_as_json(compute_share(0, 100, 0.9))
+    assert found["agreement"]["accuracy"] == [record_as_json(compute_share(correct, 100, 0.9))] * 2
     assert not found["agreement_fell"]
-    assert again["after"] == record_as_json(share_of(0, 6, 0.9))
+    assert again["after"] == record_as_json(compute_share(0, 6, 0.9))
     assert [(f["strength"], f["bound"]) for f in found["flips"]] == [
         (name, "") for name in ("slight", "moderate", "strong")
     ], "within bounds nothing is measured again"
-    assert all(flips["share"] == record_as_json(share_of(0, 8, 0.9)) for flips in found["flips"])
+    assert all(
+        flips["share"] == record_as_json(compute_share(0, 8, 0.9)) for flips in found["flips"]
+    )
     assert [(c["name"], c["measured"]["count"]) for c in found["criteria"]] == [
         ("agreement on the given inputs", 100),
         ("accuracy lost", 0),
@@ -444,7 +450,7 @@ def test_a_new_search_has_its_own_random_numbers(digits):
 
 
 def test_a_pair_of_onnx_files_is_taken_as_it_is(digits):
-    with opened(digits, "damaged.onnx") as vetted, opened_as_onnx(vetted) as pair:
+    with opened(digits, "damaged.onnx") as vetted, open_as_onnx(vetted) as pair:
         assert (pair.original, pair.compressed) == (
             digits / "original.onnx",
             digits / "damaged.onnx",
@@ -557,12 +563,12 @@ def test_which_files_can_exchange_nodes(monkeypatch, original, compressed, possi
     models = (Rule(name, lambda x: x) for name in "fg")  # only the files' names count
     vetted = vetted_rules(params, np.zeros((1, 2)), *models)
     if possible:
-        with opened_as_onnx(vetted) as pair:
+        with open_as_onnx(vetted) as pair:
             assert pair.vetted is vetted
             names = [path.name for path in (pair.original, pair.compressed)]
             assert names == [f"{original}.onnx", f"{compressed}.onnx"]
             assert pair.original != pair.compressed
         assert not any(folder.exists() for folder in folders), "conversions are removed"
     else:
-        with pytest.raises(UserError, match="give two ONNX files"), opened_as_onnx(vetted):
+        with pytest.raises(UserError, match="give two ONNX files"), open_as_onnx(vetted):
             pass

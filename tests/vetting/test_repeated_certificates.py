@@ -16,7 +16,7 @@ from small_vetting import digit_params
 
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
-from asterism.core.statistics import share_of
+from asterism.core.statistics import compute_share
 from asterism.models.tensor_models import subjects
 from asterism.models.tensor_models.model import FileModel
 from asterism.report.vetted.page import write_vet_page
@@ -166,7 +166,7 @@ def test_numbers_that_were_forged_together_with_their_verdict_do_not_hold(check,
     """Every criterion is met by what the file says, and its verdict follows from that."""
     agreement = told["measured"]["agreement"]
     total, confidence = agreement["differ"]["total"], 0.95
-    agreement["differ"] = share_of(0, total, confidence).__dict__
+    agreement["differ"] = compute_share(0, total, confidence).__dict__
     agreement["classes"] = {}
     agreement["accuracy"], agreement["directions"] = [], {}
     told["measured"]["flips"] = []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.core.files.records import record_as_json
-from asterism.core.statistics import divergence, margins, quantiles, share_of
+from asterism.core.statistics import compute_share, kl_divergence, label_margins, quantiles
 
 RNG = np.random.default_rng(0)
 
@@ -20,19 +20,19 @@ def chance_of_at_most(count, total, share):
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_an_interval_ends_where_the_counts_tail_is_half_of_what_is_left(counts):
     count, total = counts
-    found = share_of(count, total, 0.95)
+    found = compute_share(count, total, 0.95)
     assert found.share == count / total and found.low <= found.share <= found.high
     if count < total:
         assert chance_of_at_most(count, total, found.high) == pytest.approx(0.025, abs=1e-6)
     if count:
         above = 1 - chance_of_at_most(count - 1, total, found.low)
         assert above == pytest.approx(0.025, abs=1e-6)
-    other = share_of(total - count, total, 0.95)
+    other = compute_share(total - count, total, 0.95)
     assert record_as_json(found.rest) == pytest.approx(record_as_json(other), abs=1e-9)
 
 
 def test_of_nothing_nothing_is_known():
-    found = share_of(0, 0, 0.95)
+    found = compute_share(0, 0, 0.95)
     assert record_as_json(found) == {"count": 0, "total": 0, "share": 0.0, "low": 0.0, "high": 1.0}
 
 
@@ -41,12 +41,12 @@ def test_divergence_and_margins_are_those_of_the_formulas():
     twin = [
         sum(p * log(p / q) for p, q in zip(a, b, strict=True)) for a, b in zip(f, g, strict=True)
     ]
-    assert divergence(f, g) == pytest.approx(twin, abs=1e-5)
-    assert divergence(f, f) == pytest.approx(0, abs=1e-12)
-    assert np.isfinite(divergence(f, np.eye(4, dtype=np.float32)[[0] * 20])).all()
+    assert kl_divergence(f, g) == pytest.approx(twin, abs=1e-5)
+    assert kl_divergence(f, f) == pytest.approx(0, abs=1e-12)
+    assert np.isfinite(kl_divergence(f, np.eye(4, dtype=np.float32)[[0] * 20])).all()
     labels = RNG.integers(0, 4, 20)
     twin = [row[k] - max(np.delete(row, k)) for row, k in zip(f, labels, strict=True)]
-    assert margins(f, labels) == pytest.approx(twin)
+    assert label_margins(f, labels) == pytest.approx(twin)
 
 
 def test_quantiles_of_nothing_are_none():

@@ -7,9 +7,9 @@ import onnx
 import pytest
 from small_vetting import run_stages, with_files
 
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
-from asterism.vetting.onnx_pairs import opened_as_onnx
+from asterism.vetting.onnx_pairs import open_as_onnx
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.repairing import repair_opened
 from localisation import streaming_networks
@@ -48,12 +48,12 @@ def settled(folder, compressed="damaged.onnx"):
         options={"threshold": None, "share": 0.1},
         overrides=SMALL,
     )
-    return settle(asked, ROOT / "conf")
+    return resolve_question(asked, ROOT / "conf")
 
 
 def test_runs_are_judged_as_the_vetting_judges_items(tmp_path):
     params = settled(made(tmp_path)).params
-    with open_vetted(params, 0) as vetted, opened_as_onnx(vetted) as pair:
+    with open_vetted(params, 0) as vetted, open_as_onnx(vetted) as pair:
         runs = pair.runs(vetted.inputs.items[:20])
         assert [len(run.first["x"]) for run in runs] == [8, 8, 4]
         assert [len(run.later) for run in runs] == [streaming_networks.CALLS - 1] * 3

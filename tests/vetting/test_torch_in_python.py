@@ -9,10 +9,10 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch_programs import exported, saved, train
 
-from asterism.api.given import as_given
+from asterism.api.given import as_input_data
 from asterism.api.vetting import vet
 from asterism.core.messages.errors import UserError
-from asterism.models.torch_modules import ModuleRuntime, evaluating
+from asterism.models.torch_modules import ModuleRuntime, evaluation_mode
 from asterism.pytest import assert_agrees
 
 FEW = ["vet.changes.inputs=8", "vet.search.seeds=3", "vet.search.queries=10"]
@@ -108,18 +108,18 @@ def test_pictures_are_given_with_their_channels_first():
 def test_data_sets_and_loaders_are_read_with_their_labels():
     data = TensorDataset(torch.tensor(ROWS), torch.tensor(LABELS))
     for given in (data, DataLoader(data, 64), DataLoader(data, 50)):
-        found = as_given(given)
+        found = as_input_data(given)
         assert (found.items == ROWS).all()
         assert (found.labels == LABELS).all()
-    assert as_given(TensorDataset(torch.tensor(ROWS))).labels is None
+    assert as_input_data(TensorDataset(torch.tensor(ROWS))).labels is None
     three = TensorDataset(*(torch.tensor(ROWS),) * 3)
     with pytest.raises(UserError, match="3 parts"):
-        as_given(three)
+        as_input_data(three)
 
 
 def test_exported_graphs_have_one_mode(trained):
     program = exported(copy.deepcopy(trained).eval(), torch.tensor(ROWS))
-    with evaluating(program.module()) as changed:
+    with evaluation_mode(program.module()) as changed:
         assert not changed
 
 

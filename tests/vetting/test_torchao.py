@@ -10,13 +10,13 @@ from torch import nn
 from torch_programs import FEW, exported, saved, train
 
 from asterism.api.vetting import vet
-from asterism.compression.methods.torch_modules import quantised_graph
+from asterism.compression.methods.torch_modules import quantise_graph
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_operators import import_quietly
 from asterism.models.formats import open_runtime
 from asterism.models.formats.torch_export import open_program, save_program
 from asterism.models.signatures.reading import read_signature
-from asterism.vetting.quantised_graphs import exchange_of
+from asterism.vetting.quantised_graphs import choose_part_exchange
 from thinning import every
 
 
@@ -88,7 +88,7 @@ def test_a_file_of_a_quantised_module_is_put_into_float_in_part(name, coarse, di
     wanted, before = (next(iter(program.run(given).values())) for program in programs)
     original, compressed = programs
     named = original.named, compressed.named
-    pair = exchange_of(original.plain, compressed.plain, named)
+    pair = choose_part_exchange(original.plain, compressed.plain, named)
     names = ["body.0", "body.2", "head"]
     assert [part.name for part in pair.parts] == names
     assert list(pair.coarse) == (names if coarse else [])
@@ -110,7 +110,7 @@ def test_a_file_with_wrapped_weights_is_not_opened(digits, tmp_path):
 @pytest.mark.parametrize("dynamic", every(2, [False, True]))
 def test_a_file_of_a_graph_gives_the_same(dynamic, digits, tmp_path):
     net, rows, _ = digits
-    graph = quantised_graph(net, rows, dynamic)
+    graph = quantise_graph(net, rows, dynamic)
     with torch.no_grad():
         wanted = graph(rows[:9]).numpy()
     path = saved(graph, rows, tmp_path / "g.pt2")
@@ -155,8 +155,8 @@ def test_the_bad_module_is_blamed_and_the_told_lines_repair_it(name, digits, tmp
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_all_of_a_graph_in_float_is_the_original(dynamic, digits):
     net, rows, _ = digits
-    graph = quantised_graph(net, rows, dynamic)
-    pair = exchange_of(net, graph)
+    graph = quantise_graph(net, rows, dynamic)
+    pair = choose_part_exchange(net, graph)
     names = [part.name for part in pair.parts]
     assert names == ["conv", "body.0", "body.2", "head"]
     with torch.no_grad():
@@ -170,14 +170,14 @@ def test_exported_programs_are_repaired_too(digits):
     """The program of a graph has no names of modules: its weights tell what it was made of."""
     net, rows, labels = digits
     original = exported(net, rows)
-    small = exported(quantised_graph(roughened(net), rows), rows)
+    small = exported(quantise_graph(roughened(net), rows), rows)
     found = vet(original, small, rows, labels, comparison="top_label", overrides=FEW)
     assert found.repair["blamed"][0]["node"] == "body.2"
     assert "body.2" in found.repair["with_finer_scales"]
     with torch.no_grad():
         wrong = (found.repaired(rows).argmax(1) != net(rows).argmax(1)).double().mean()
     assert wrong < found.differs.mean() / 3
-    pair = exchange_of(original.module(), small.module())
+    pair = choose_part_exchange(original.module(), small.module())
     with torch.no_grad():
         whole = pair.in_float([part.name for part in pair.parts])(rows)
     torch.testing.assert_close(whole, net(rows), rtol=1e-4, atol=1e-4)

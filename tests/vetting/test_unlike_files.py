@@ -11,7 +11,7 @@ from truths import pairs
 
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.vetting.onnx_pairs import opened_as_onnx
+from asterism.vetting.onnx_pairs import open_as_onnx
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.repairing import repair_opened
 from places import ROOT
@@ -163,5 +163,5 @@ def test_a_repaired_file_takes_pictures_as_the_compressed_one(made, tmp_path):
 def test_two_fixed_batches_are_no_pair_to_exchange_nodes(made, tmp_path):
     params = written(made("logits"), tmp_path, of_batch(2), of_batch(3))
     refused = pytest.raises(UserError, match="take 2 and 3 items at a time")
-    with open_vetted(params, 0) as vetted, opened_as_onnx(vetted) as pair, refused:
+    with open_vetted(params, 0) as vetted, open_as_onnx(vetted) as pair, refused:
         pair.runs(vetted.inputs.items)

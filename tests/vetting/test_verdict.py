@@ -10,13 +10,13 @@ import pytest
 
 from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError
-from asterism.core.statistics import Share, share_of
+from asterism.core.statistics import Share, compute_share
 from asterism.dflare.comparisons import build_comparison
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.params import ComparisonParams
 from asterism.vetting.agreement import Agreement, measure_agreement
-from asterism.vetting.symptoms import Symptom, symptoms_of
-from asterism.vetting.verdict import Threshold, Thresholds, criteria_of, decide
+from asterism.vetting.symptoms import Symptom, find_symptoms
+from asterism.vetting.verdict import ThresholdCheck, Thresholds, check_thresholds, decide_verdict
 
 ALLOWED = Thresholds(agreement=0.95, accuracy_lost=0.02, worst_class=0.9, natural_flips=0.1)
 
@@ -26,7 +26,7 @@ def agreement_of(pairs, labels=None, classes=3):
     answers = np.array(pairs, np.int64).reshape(-1, 2)
     f, g = np.eye(classes, dtype=np.float32)[answers.T]
     given = None if labels is None else np.array(labels)
-    return measure_agreement(f, g, TopLabel(), given, 0.95)
+    return measure_agreement(f, g, TopLabelComparison(), given, 0.95)
 
 
 def test_deviations_are_counted_by_direction_and_class():
@@ -74,16 +74,16 @@ def test_agreement_is_what_is_counted_one_by_one(labelled):
     f, g = (rng.dirichlet(np.ones(3), 60).astype(np.float32) for _ in range(2))
     f[7], g[9, 0], g[11] = np.nan, np.inf, np.nan
     labels = rng.integers(0, 3, 60) if labelled else None
-    found = measure_agreement(f, g, TopLabel(), labels, 0.9)
+    found = measure_agreement(f, g, TopLabelComparison(), labels, 0.9)
     counts, directions, classes, right, divergences, margin_lost, apart = by_hand(f, g, labels)
     assert (found.failed, found.lost) == (counts["failed"], counts["lost"]) == (1, 2)
-    assert found.differ == share_of(counts["differing"], 60, 0.9), "all inputs count"
+    assert found.differ == compute_share(counts["differing"], 60, 0.9), "all inputs count"
     for label, (differing, _) in classes.items():
         assert found.classes[label].count == differing
     assert sum(share.total for share in found.classes.values()) == 60
     if labelled:
         assert Counter(found.directions) == directions and len(found.directions) == 3
-        assert found.accuracy == tuple(share_of(count, 60, 0.9) for count in right)
+        assert found.accuracy == tuple(compute_share(count, 60, 0.9) for count in right)
     else:
         assert found.directions == {} and found.accuracy == ()
     for quantile, values in (
@@ -100,7 +100,7 @@ def test_what_agreement_takes_does_not_grow_with_the_square_of_the_labels():
     count = 150_000
     rows = np.full((count, 2), 0.5, np.float32)
     began = time.monotonic()
-    found = measure_agreement(rows, rows, TopLabel(), np.arange(count), 0.9)
+    found = measure_agreement(rows, rows, TopLabelComparison(), np.arange(count), 0.9)
     assert len(found.classes) == count and time.monotonic() - began < 30
 
 
@@ -122,7 +122,7 @@ def test_an_agreement_is_read_only_where_it_is_one():
         record_from(Agreement, value | {"failed": "none"})
     with pytest.raises(UserError, match="met"):
         record_from(
-            Threshold, {"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1)
+            ThresholdCheck, {"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1)
         )
 
 
@@ -135,11 +135,11 @@ def test_of_classes_that_deviate_equally_often_the_larger_is_the_worst():
 
 def criterion(low, high, at_least, threshold=0.5):
     """The criterion of a share with these ends: an agreement, or a share of flips."""
-    differ = Share(0, 100, 0.0, 1 - high, 1 - low) if at_least else share_of(0, 100, 0.95)
+    differ = Share(0, 100, 0.0, 1 - high, 1 - low) if at_least else compute_share(0, 100, 0.95)
     agreement = replace(agreement_of([(0, 0)]), differ=differ, classes={})
     flips = None if at_least else Share(0, 100, (low + high) / 2, low, high)
     asked = ALLOWED.model_copy(update={"agreement": threshold, "natural_flips": threshold})
-    return criteria_of(agreement, (), flips, asked, 0.95)[0 if at_least else 1]
+    return check_thresholds(agreement, (), flips, asked, 0.95)[0 if at_least else 1]
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,12 @@ def test_an_end_on_the_threshold_keeps_it(low, high, at_least, met):
 
 def test_what_is_compared_with_which_threshold():
     pairs = [(0, 0)] * 50 + [(1, 1)] * 20 + [(1, 0)] * 10 + [(2, 0)] * 29
-    found = criteria_of(
-        agreement_of(pairs, [pair[0] for pair in pairs]), (), share_of(2, 90, 0.95), ALLOWED, 0.95
+    found = check_thresholds(
+        agreement_of(pairs, [pair[0] for pair in pairs]),
+        (),
+        compute_share(2, 90, 0.95),
+        ALLOWED,
+        0.95,
     )
     assert [(c.name, c.threshold, c.at_least, c.measured.count) for c in found] == [
         ("agreement on the given inputs", 0.95, True, 70),
@@ -169,16 +173,18 @@ def test_what_is_compared_with_which_threshold():
         ("agreement in class 1", 0.9, True, 20),
         ("inputs that flip under slight natural changes", 0.1, False, 2),
     ], "class 2 has less than 30 inputs"
-    found = criteria_of(agreement_of([(0, 0)] * 35), (), None, ALLOWED, 0.95)
+    found = check_thresholds(agreement_of([(0, 0)] * 35), (), None, ALLOWED, 0.95)
     assert [c.name for c in found] == ["agreement on the given inputs"], "35 decide nothing"
-    found = criteria_of(agreement_of([(0, 0)] * 36), (), None, ALLOWED, 0.95)
+    found = check_thresholds(agreement_of([(0, 0)] * 36), (), None, ALLOWED, 0.95)
     assert found[1].name == "agreement in class 0" and found[1].measured.share == 1
 
 
 def test_lost_accuracy_is_what_got_wrong_less_what_got_right():
     pairs = [(0, 1)] * 9 + [(1, 0)] * 4 + [(0, 0)] * 87
-    found = criteria_of(agreement_of(pairs, [0] * 100), (), None, ALLOWED, 0.9)[1].measured
-    worse, better = (share_of(count, 100, 0.95) for count in (9, 4))  # each with half the doubt
+    found = check_thresholds(agreement_of(pairs, [0] * 100), (), None, ALLOWED, 0.9)[1].measured
+    worse, better = (
+        compute_share(count, 100, 0.95) for count in (9, 4)
+    )  # each with half the doubt
     assert (found.count, found.total) == (5, 100)
     assert (found.share, found.low, found.high) == pytest.approx(
         (0.05, worse.low - better.high, worse.high - better.low)
@@ -187,39 +193,42 @@ def test_lost_accuracy_is_what_got_wrong_less_what_got_right():
 
 def test_of_no_inputs_no_accuracy_is_lost_and_nothing_is_known():
     agreement = agreement_of([], np.zeros(0, np.int64))
-    found = criteria_of(agreement, (), None, ALLOWED, 0.95)
+    found = check_thresholds(agreement, (), None, ALLOWED, 0.95)
     assert [(c.measured.share, c.met) for c in found] == [(1.0, None), (0.0, None)]
-    assert decide(found, None).word == "not enough inputs to say"
+    assert decide_verdict(found, None).word == "not enough inputs to say"
 
 
 def test_reasons_say_the_share_its_interval_and_what_was_asked():
-    kept = Threshold("kept", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, True, True)
-    broken = Threshold("broken", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, False, False)
-    unsure = Threshold("unsure", Share(9, 10, 0.9, 0.75, 0.96875), 0.8, True, None)
+    kept = ThresholdCheck("kept", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, True, True)
+    broken = ThresholdCheck("broken", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, False, False)
+    unsure = ThresholdCheck("unsure", Share(9, 10, 0.9, 0.75, 0.96875), 0.8, True, None)
     numbers = "90.00% (75.00% to 96.88%)"
     says_kept = f"kept: {numbers}, at least 50.00% was asked"
     says_broken = f"broken: {numbers}, but at most 50.00% was asked"
     says_unsure = f"unsure: {numbers}, at least 80.00% was asked; more inputs are needed"
     all_of_them = (unsure, kept, broken)
-    assert decide((kept, kept), None).reasons == (says_kept, says_kept)
-    assert decide((kept, kept), (kept,)).word == "ship", "nothing has to be repaired"
-    found = decide(all_of_them, None)
+    assert decide_verdict((kept, kept), None).reasons == (says_kept, says_kept)
+    assert decide_verdict((kept, kept), (kept,)).word == "ship", "nothing has to be repaired"
+    found = decide_verdict(all_of_them, None)
     assert found.word == "do not ship" and found.reasons == (says_broken, says_unsure)
-    assert decide((kept, unsure), None).reasons == (says_unsure,)
-    repaired = decide(all_of_them, (kept,))
+    assert decide_verdict((kept, unsure), None).reasons == (says_unsure,)
+    repaired = decide_verdict(all_of_them, (kept,))
     assert repaired.word == "ship with the repair"
     assert repaired.reasons == (says_broken, f"repaired: {says_kept}")
-    assert decide((kept, unsure), (kept,)).reasons == (says_unsure, f"repaired: {says_kept}")
-    lacking = decide((broken,), (kept, unsure))
+    assert decide_verdict((kept, unsure), (kept,)).reasons == (
+        says_unsure,
+        f"repaired: {says_kept}",
+    )
+    lacking = decide_verdict((broken,), (kept, unsure))
     assert lacking.word == "do not ship"
     assert lacking.reasons == (says_broken, f"repaired: {says_unsure}")
-    assert decide((unsure,), (broken,)).word == "not enough inputs to say"
+    assert decide_verdict((unsure,), (broken,)).word == "not enough inputs to say"
     assert record_as_json(found) == {
         "word": "do not ship",
         "reasons": [says_broken, says_unsure],
         "criteria": [record_as_json(c) for c in all_of_them],
     }
-    assert record_from(Threshold, record_as_json(found)["criteria"][0]) == unsure
+    assert record_from(ThresholdCheck, record_as_json(found)["criteria"][0]) == unsure
 
 
 @pytest.mark.parametrize(
@@ -235,8 +244,8 @@ def test_reasons_say_the_share_its_interval_and_what_was_asked():
 )
 def test_the_verdict_follows_the_ends_of_the_intervals(differing, total, word):
     pairs = [(0, 1)] * differing + [(0, 0)] * (total - differing)
-    criteria = criteria_of(agreement_of(pairs, [0] * total), (), None, ALLOWED, 0.95)
-    verdict = decide(criteria, None)
+    criteria = check_thresholds(agreement_of(pairs, [0] * total), (), None, ALLOWED, 0.95)
+    verdict = decide_verdict(criteria, None)
     assert verdict.word == word
     assert verdict.reasons and all("%" in reason for reason in verdict.reasons)
 
@@ -245,11 +254,11 @@ def test_an_output_that_became_constant_is_named_first_and_never_shipped():
     f = np.random.default_rng(0).uniform(0, 1, (1000, 6)).astype(np.float32)
     g = f.copy()
     g[:, 4:] = 0  # beside numbers that are kept
-    symptoms = symptoms_of(f, g, {"boxes": (2, 2), "scores": (2,)})
+    symptoms = find_symptoms(f, g, {"boxes": (2, 2), "scores": (2,)})
     assert [(s.kind, s.output) for s in symptoms] == [("constant", "scores")]
     agreement = agreement_of([(0, 0)] * 1000)
     told = [symptom.told for symptom in symptoms]
-    found = decide(criteria_of(agreement, symptoms, None, ALLOWED, 0.95), None, told)
+    found = decide_verdict(check_thresholds(agreement, symptoms, None, ALLOWED, 0.95), None, told)
     assert found.word == "do not ship" and found.reasons[0] == told[0]
 
 
@@ -269,17 +278,17 @@ RAMP = np.linspace(0, 1, 40, dtype=np.float32)[:, np.newaxis]
     ],
 )
 def test_symptoms_of_an_output(g, kinds):
-    found = symptoms_of(RAMP, g.astype(np.float32), {"y": (1,)})
+    found = find_symptoms(RAMP, g.astype(np.float32), {"y": (1,)})
     assert [symptom.kind for symptom in found] == kinds
     assert [record_from(Symptom, record_as_json(symptom)) for symptom in found] == found
 
 
 def test_what_the_original_does_not_do_either_is_no_symptom():
     same = np.zeros_like(RAMP)
-    assert symptoms_of(same, same, {"y": (1,)}) == []
-    assert symptoms_of(same * np.nan, same, {"y": (1,)}) == []
+    assert find_symptoms(same, same, {"y": (1,)}) == []
+    assert find_symptoms(same * np.nan, same, {"y": (1,)}) == []
     relu = np.maximum(RAMP - 0.5, 0)
-    assert symptoms_of(relu, relu * 1.01, {"y": (1,)}) == []
+    assert find_symptoms(relu, relu * 1.01, {"y": (1,)}) == []
 
 
 def test_a_part_of_an_output_that_became_constant_is_named():
@@ -288,9 +297,9 @@ def test_a_part_of_an_output_that_became_constant_is_named():
     scores = rng.uniform(0, 0.9, (30, 2, 8)).astype(np.float32)
     f = np.concatenate([boxes, scores], axis=1)
     g = np.concatenate([boxes, scores * 0], axis=1)
-    (found,) = symptoms_of(f.reshape(30, -1), g.reshape(30, -1), {"head": (6, 8)})
+    (found,) = find_symptoms(f.reshape(30, -1), g.reshape(30, -1), {"head": (6, 8)})
     assert found.kind == "constant" and "part 4, 5 of 6 along axis 1" in found.told
     never = f.copy()
     never[:, 5] *= 1e-3  # a class that the original never finds either
     g = np.concatenate([f[:, :5], f[:, 5:] * 0], axis=1)
-    assert symptoms_of(never.reshape(30, -1), g.reshape(30, -1), {"head": (6, 8)}) == []
+    assert find_symptoms(never.reshape(30, -1), g.reshape(30, -1), {"head": (6, 8)}) == []

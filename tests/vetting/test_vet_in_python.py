@@ -14,7 +14,7 @@ from small_vetting import with_files
 
 import asterism
 from asterism.api.vetting import vet
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.errors import UserError
@@ -54,7 +54,10 @@ def stages(digits, tmp_path_factory):
         comparison="top_label",
         overrides=FEW,
     )
-    params, folder = settle(request, ROOT / "conf").params, tmp_path_factory.mktemp("stages")
+    params, folder = (
+        resolve_question(request, ROOT / "conf").params,
+        tmp_path_factory.mktemp("stages"),
+    )
     return [
         with_files(measure_opened, params, 0, folder / "measured"),
         with_files(search_opened, params, 0, folder / "found"),

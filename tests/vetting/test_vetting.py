@@ -12,7 +12,7 @@ import yaml
 from digit_pairs import make_lite_pair
 from small_vetting import by_runtime, run_stages, with_files
 
-from asterism.asking.question import settle
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.records import record_as_json
 from asterism.vetting.measurement import measure_opened
@@ -43,7 +43,7 @@ def settled(folder, original, compressed, *more):
         inputs=folder / "inputs.npz",
         overrides=[*TINY, *more],
     )
-    return settle(request, ROOT / "conf")
+    return resolve_question(request, ROOT / "conf")
 
 
 @pytest.mark.slow

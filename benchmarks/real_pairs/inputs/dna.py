@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from real_pairs.inputs import INPUT_MAKERS, Find
 
 #: The ends of introns as they mostly are (Shapiro and Senapathy, 1987): the donor site, and what
@@ -14,7 +14,7 @@ _DONOR, _ACCEPTOR, _PYRIMIDINES = "CAGGTAAGT", "CAGG", 16
 
 
 @INPUT_MAKERS.register("dna")
-def dna(count: int, rng: np.random.Generator, find: Find, *, length: int) -> Arrays:
+def dna(count: int, rng: np.random.Generator, find: Find, *, length: int) -> ArrayInputs:
     """Random letters (0 to 3: A, C, G, T) with exons of 80 to 250 and introns of 300 to 2000.
 
     An exon lies in the middle.
@@ -24,7 +24,7 @@ def dna(count: int, rng: np.random.Generator, find: Find, *, length: int) -> Arr
     Args:
         length: letters of a sequence.
     """
-    return Arrays(np.stack([_sequence(length, rng) for _ in range(count)]))
+    return ArrayInputs(np.stack([_sequence(length, rng) for _ in range(count)]))
 
 
 def _sequence(length: int, rng: np.random.Generator) -> NDArray[np.int32]:

@@ -27,7 +27,7 @@ from scipy.io import wavfile
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, reading
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from real_pairs.entry import PackagedFile
 from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.text_pictures import fonts
@@ -40,7 +40,7 @@ Rng = np.random.Generator
 
 
 @INPUT_MAKERS.register("file_types")
-def file_types(count: int, rng: Rng, find: Find, *, labels: PackagedFile) -> Arrays:
+def file_types(count: int, rng: Rng, find: Find, *, labels: PackagedFile) -> ArrayInputs:
     """Files of each type in turn; an item is the first and the last 1,024 bytes, as Magika's are.
 
     White space before the beginning and behind the end goes. All files are long enough, so that
@@ -57,7 +57,7 @@ def file_types(count: int, rng: Rng, find: Find, *, labels: PackagedFile) -> Arr
     names = sorted(TYPES)
     chosen = [names[number % len(names)] for number in rng.permutation(count)]
     items = np.stack([_item(TYPES[name], rng) for name in chosen])
-    return Arrays(items, np.array([space.index(name) for name in chosen], np.int64))
+    return ArrayInputs(items, np.array([space.index(name) for name in chosen], np.int64))
 
 
 def _item(make: Callable[[Rng], bytes], rng: Rng) -> np.ndarray:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from real_pairs.inputs import INPUT_MAKERS, Find
 
 
 @INPUT_MAKERS.register("notes")
-def notes(count: int, rng: np.random.Generator, find: Find, *, rate: int, samples: int) -> Arrays:
+def notes(
+    count: int, rng: np.random.Generator, find: Find, *, rate: int, samples: int
+) -> ArrayInputs:
     """One to four notes at a time, each with its own beginning, pitch, colour and decay.
 
     Inputs are float32 ``(N, samples)``.
@@ -31,4 +33,4 @@ def notes(count: int, rng: np.random.Generator, find: Find, *, rate: int, sample
                     wave[start:] += share * fade * np.sin(2 * np.pi * pitch * overtone * seconds)
         wave *= rng.uniform(0.2, 0.9) / np.abs(wave).max()
         wave += rng.normal(0, rng.uniform(0, 0.005), samples)
-    return Arrays(np.clip(waves, -1, 1).astype(np.float32))
+    return ArrayInputs(np.clip(waves, -1, 1).astype(np.float32))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from asterism.data.kinds import INPUT_KINDS, Shaping
 from real_pairs.inputs import INPUT_MAKERS, Find
 
@@ -30,7 +30,7 @@ _VARIANTS = ("m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f4", "
 @INPUT_MAKERS.register("prompts")
 def prompts(
     count: int, rng: np.random.Generator, find: Find, *, rate: int, samples: int, noise: float
-) -> Arrays:
+) -> ArrayInputs:
     """Cuts of recorded prompts, at any place, some of them noisy.
 
     Inputs are float32 ``(N, samples)``.
@@ -53,7 +53,7 @@ def prompts(
             wave = np.concatenate([wave, pause, more])
         start = int(rng.integers(0, len(wave) - samples, endpoint=True))
         cuts.append(noisy(wave[start : start + samples], noise, rng))
-    return Arrays(np.stack(cuts))
+    return ArrayInputs(np.stack(cuts))
 
 
 def read_sound(path: Path, rate: int) -> Wave:

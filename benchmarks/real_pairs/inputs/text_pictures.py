@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.words import words
 
@@ -35,7 +35,7 @@ def text_pictures(
     lines: int,
     words: int,
     upside_down: bool,
-) -> Arrays:
+) -> ArrayInputs:
     """Lines of words in many fonts, sizes and greys, on noisy grounds.
 
     Inputs are uint8 ``(N, H, W, 3)``.
@@ -49,10 +49,10 @@ def text_pictures(
     """
     pictures = np.stack([_picture(height, width, lines, words, rng) for _ in range(count)])
     if not upside_down:
-        return Arrays(pictures)
+        return ArrayInputs(pictures)
     labels = rng.permutation(np.arange(count) % 2)
     pictures[labels == 1] = pictures[labels == 1, ::-1, ::-1]
-    return Arrays(pictures, labels)
+    return ArrayInputs(pictures, labels)
 
 
 def _picture(

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from asterism.core.messages.errors import reading
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from real_pairs.entry import PackagedFile
 from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.words import sentences
@@ -16,7 +16,7 @@ from real_pairs.inputs.words import sentences
 @INPUT_MAKERS.register("sentence_tokens")
 def sentence_tokens(
     count: int, rng: np.random.Generator, find: Find, *, vocabulary: PackagedFile, length: int
-) -> Arrays:
+) -> ArrayInputs:
     """Sentences of Python's documentation, without capitals, cut into word pieces.
 
     A word is cut into the longest pieces that are known, from its beginning on (WordPiece, Wu et
@@ -39,7 +39,7 @@ def sentence_tokens(
         tokens = [token for word in words for token in tokens_of(word, known)]
         whole = [known["[CLS]"], *tokens[: length - 2], known["[SEP]"]]
         row[: len(whole)] = whole
-    return Arrays(items)
+    return ArrayInputs(items)
 
 
 def tokens_of(word: str, known: dict[str, int]) -> list[int]:

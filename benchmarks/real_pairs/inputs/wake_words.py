@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from real_pairs.inputs import INPUT_MAKERS, Find
 from real_pairs.inputs.speech import noisy, spoken
 from real_pairs.inputs.words import sentences
@@ -18,7 +18,7 @@ _RATE, _CHUNK = 16_000, 320
 @INPUT_MAKERS.register("wake_words")
 def wake_words(
     count: int, rng: np.random.Generator, find: Find, *, phrase: str, frames: int
-) -> Arrays:
+) -> ArrayInputs:
     """Half of the items end with the wake word, half are other speech; espeak-ng speaks both.
 
     Features are those of TensorFlow Lite's front end for microcontrollers: 40 channels each 10 ms.
@@ -33,7 +33,7 @@ def wake_words(
     others = [" ".join(str(text).split()[:4]) for text in rng.choice(sentences(), count)]
     texts = [phrase if own else text for own, text in zip(wanted, others, strict=True)]
     waves = [noisy(wave, 0.01, rng) for wave in spoken(texts, _RATE, rng)]
-    return Arrays(np.stack([_last_frames(wave, frames) for wave in waves]))
+    return ArrayInputs(np.stack([_last_frames(wave, frames) for wave in waves]))
 
 
 def _last_frames(wave: NDArray[np.float32], frames: int) -> NDArray[np.float32]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.localisation.matching import dequantised
+from asterism.localisation.matching import dequantise
 from asterism.models.foreign.litert import read_litert
 from asterism.models.keras_models.reading import load_keras
 from real_pairs.making import MAKERS, Material
@@ -65,7 +65,7 @@ def _give_floats(model: Any, tensor: Any, dtype: Any, types: Any) -> None:
     if data is not None and len(data):
         values = np.frombuffer(bytes(data), dtype).reshape(tensor.shape)
         scale, zero = np.asarray(facts.scale), np.asarray(facts.zeroPoint)
-        real = dequantised(values, scale, zero, facts.quantizedDimension)
+        real = dequantise(values, scale, zero, facts.quantizedDimension)
         buffer = type(model.buffers[0])()
         buffer.data = np.frombuffer(real.astype("<f4").tobytes(), np.uint8)
         model.buffers.append(buffer)

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from asterism.compression.onnx_quantiser import calibration_reader, without_advice
+from asterism.compression.onnx_quantiser import make_calibration_reader, silence_advice
 from asterism.models.foreign.onnx_files import read_onnx
 from real_pairs.making import MAKERS, Material
 
@@ -33,7 +33,7 @@ def fixed_sizes(
     from onnxruntime.quantization import quant_pre_process
 
     model = read_onnx(source)
-    with tempfile.TemporaryDirectory() as folder, without_advice():
+    with tempfile.TemporaryDirectory() as folder, silence_advice():
         _settle_sizes(model, sizes)
         if next(e.version for e in model.opset_import if not e.domain) < opset:
             model = onnx.version_converter.convert_version(model, opset)
@@ -51,8 +51,8 @@ def onnx_static_int8(source: Path, target: Path, material: Material, *, per_chan
     """
     from onnxruntime.quantization import quantize_static
 
-    reader = calibration_reader(material.calibration())
-    with without_advice():
+    reader = make_calibration_reader(material.calibration())
+    with silence_advice():
         quantize_static(source, target, reader, per_channel=per_channel)
 
 
@@ -61,7 +61,7 @@ def onnx_dynamic_int8(source: Path, target: Path, material: Material) -> None:
     """8-bit weights; activations are quantised as they come."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    with without_advice():
+    with silence_advice():
         quantize_dynamic(source, target, weight_type=QuantType.QUInt8)
 
 
@@ -71,7 +71,7 @@ def onnx_half(source: Path, target: Path, material: Material) -> None:
     import onnx
     from onnxruntime.transformers.float16 import convert_float_to_float16
 
-    with without_advice():
+    with silence_advice():
         onnx.save(convert_float_to_float16(read_onnx(source), keep_io_types=True), target)
 
 

@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from asterism.core.files.limits import parse_json, read_within
+from asterism.core.files.limits import parse_json, read_within_limit
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.onnx_files import read_onnx
 from real_pairs.entry import PackagedFile
@@ -109,7 +109,7 @@ def read_safetensors(path: Path) -> dict[str, NDArray[np.float32]]:
         UserError: the file is damaged or too large.
     """
     with reading(str(path)):
-        content = read_within(path, "limits.model_mb")
+        content = read_within_limit(path, "limits.model_mb")
         start = 8 + int.from_bytes(content[:8], "little")
         header = parse_json(content[8:start], str(path))
         found = {}

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
-from asterism.core.workers.worker import Limits
-from asterism.differential.engine.tasks import ExecutionOutcome, outcome_of
+from asterism.core.workers.worker import WorkerLimits
+from asterism.differential.engine.tasks import ExecutionOutcome, read_outcome
 from asterism.differential.engine.workers import Workers
 from asterism.differential.oracle.finding import ERROR
 from asterism.differential.params import JudgeParams
@@ -225,7 +225,7 @@ class CallWorkers(Workers):
         params: tolerances.
     """
 
-    def __init__(self, framework: str, limits: Limits, params: JudgeParams) -> None:
+    def __init__(self, framework: str, limits: WorkerLimits, params: JudgeParams) -> None:
         imports = {VARIANTS[name].imports for name in variants_of(framework)}
         super().__init__(dict.fromkeys({PLAIN, *imports}, framework), limits, _ENVIRONMENT)
         self.params = params
@@ -248,7 +248,7 @@ class CallWorkers(Workers):
         target = self.scratch / "results.npz"
         request = {"step": "text", "backend": worker, "text": text, "result": result}
         answer = self.ask(worker, request | {"target": str(target)})
-        outcome = outcome_of(0, worker, answer)
+        outcome = read_outcome(0, worker, answer)
         if outcome.status == "blocked":
             raise UserError(f"no worker of {self.libraries[worker]} starts: {outcome.message}")
         if outcome.status != "ok":

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import asterism_mxnet
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
@@ -89,7 +89,7 @@ def pool(tmp_path_factory):
         patch.setenv("PYTHONPATH", str(ROOT / "plugins/mxnet"))
         patch.chdir(ROOT)
         make_or_skip(NAME)
-        with WorkerPool(BACKENDS, Limits(240.0, 3000)) as started:
+        with WorkerPool(BACKENDS, WorkerLimits(240.0, 3000)) as started:
             assert started.start() == {}
             yield started
 

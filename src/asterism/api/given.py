@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.hashes import digest_of_arrays
-from asterism.core.files.limits import require_room
+from asterism.core.files.hashes import hash_arrays
+from asterism.core.files.limits import require_size_within_limit
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.data.classes import as_labels, number_classes
-from asterism.data.given import Arrays, files_of, kind_of, read_inputs
+from asterism.data.given import ArrayInputs, infer_kind, list_input_files, read_inputs
 from asterism.data.kinds import Shaping
 from asterism.models.formats import FunctionRuntime, Runtime, as_array
 from asterism.models.signatures.reading import whole_file
@@ -49,8 +49,8 @@ def is_torch_module(model: Any) -> bool:
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
-def as_pair(
-    original: Any, compressed: Any, inputs: Path | Arrays, after: ExitStack
+def as_subject_pair(
+    original: Any, compressed: Any, inputs: Path | ArrayInputs, after: ExitStack
 ) -> tuple[Subject, Subject]:
     """Both models of a pair as subjects, by different names; see :func:`as_subject`."""
     subjects = (
@@ -67,7 +67,7 @@ def as_pair(
     return one, other
 
 
-def as_subject(model: Any, role: str, inputs: Path | Arrays, after: ExitStack) -> Subject:
+def as_subject(model: Any, role: str, inputs: Path | ArrayInputs, after: ExitStack) -> Subject:
     """A model of any form as a subject.
 
     Args:
@@ -80,14 +80,14 @@ def as_subject(model: Any, role: str, inputs: Path | Arrays, after: ExitStack) -
     Raises:
         UserError: it is something else, or fails on the first input.
     """
-    if isinstance(inputs, Arrays) and inputs.parts and not _takes_several(model):
+    if isinstance(inputs, ArrayInputs) and inputs.parts and not _takes_several(model):
         raise UserError(
             f"the {role} is no module or program of PyTorch, which alone take several inputs by "
             "name: give a function of one array"
         )
     if is_file(model):
         return FileSubject(after.enter_context(whole_file(Path(model))))
-    if not isinstance(inputs, Arrays):
+    if not isinstance(inputs, ArrayInputs):
         raise UserError(f"the {role} is an object in memory, so inputs are arrays in memory too")
     name = _name_of(model, role)
     for open_object in (_keras, _torch_program, _torch_module, _function):
@@ -109,7 +109,7 @@ def _takes_several(model: Any) -> bool:
     return is_program(model) or is_torch_module(model)
 
 
-def _keras(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
+def _keras(model: Any, name: str, inputs: ArrayInputs, after: ExitStack) -> _Opened:
     keras = sys.modules.get("keras")
     if keras is None or not isinstance(model, keras.Model):
         return None
@@ -129,34 +129,36 @@ def _keras(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
     return runtime, model.get_weights()
 
 
-def _torch_program(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
+def _torch_program(model: Any, name: str, inputs: ArrayInputs, after: ExitStack) -> _Opened:
     if not is_program(model):
         return None
     from asterism.models.formats.torch_export import TorchRuntime
-    from asterism.models.signatures.torch import signature_of_graph, weights_of
+    from asterism.models.signatures.torch import collect_tensors, signature_of_graph
     from asterism.models.torch_modules import ModuleRuntime
 
     module = model.module()
     if inputs.parts:
-        return ModuleRuntime(module, name, inputs.items, inputs.parts), weights_of(model.state_dict)
-    weights = weights_of(model.state_dict)
+        return ModuleRuntime(module, name, inputs.items, inputs.parts), collect_tensors(
+            model.state_dict
+        )
+    weights = collect_tensors(model.state_dict)
     device = str(weights[0].device) if weights else "cpu"
     return TorchRuntime(module, signature_of_graph(module.graph), device), weights
 
 
-def _torch_module(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
+def _torch_module(model: Any, name: str, inputs: ArrayInputs, after: ExitStack) -> _Opened:
     if not is_torch_module(model):
         return None
-    from asterism.models.signatures.torch import state_of, weights_of
-    from asterism.models.torch_modules import ModuleRuntime, evaluating
+    from asterism.models.signatures.torch import collect_tensors, state_of
+    from asterism.models.torch_modules import ModuleRuntime, evaluation_mode
 
-    if after.enter_context(evaluating(model)):
+    if after.enter_context(evaluation_mode(model)):
         log.info("set from training to evaluation as long as it is asked", model=name)
     runtime = ModuleRuntime(model, name, inputs.items, inputs.parts)
-    return runtime, weights_of(state_of(model))
+    return runtime, collect_tensors(state_of(model))
 
 
-def _function(model: Any, name: str, inputs: Arrays, after: ExitStack) -> _Opened:
+def _function(model: Any, name: str, inputs: ArrayInputs, after: ExitStack) -> _Opened:
     if not callable(model):
         return None
     return FunctionRuntime(model, name, inputs.items), []
@@ -167,7 +169,7 @@ def _told(weights: list[Any]) -> tuple[int | None, str | None]:
     if not weights:
         return None, None
     size = sum(weight.nbytes for weight in weights)
-    return size, digest_of_arrays(map(as_array, weights))
+    return size, hash_arrays(map(as_array, weights))
 
 
 def _name_of(model: Any, role: str) -> str:
@@ -176,7 +178,7 @@ def _name_of(model: Any, role: str) -> str:
     return name if name.isidentifier() else role
 
 
-def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
+def as_input_data(inputs: Any, labels: Any = None) -> Path | ArrayInputs:
     """Inputs as vetting takes them: a path as it is, everything else as arrays in memory.
 
     Args:
@@ -190,14 +192,14 @@ def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
     Raises:
         UserError: they are something else, or do not fit together.
     """
-    if isinstance(inputs, Arrays):
+    if isinstance(inputs, ArrayInputs):
         return inputs
     if isinstance(inputs, str | os.PathLike):
         return Path(inputs)
     if isinstance(inputs, Mapping):
         parts = {name: as_array(part) for name, part in inputs.items()}
-        joined = as_given(_side_by_side(parts), labels)
-        assert isinstance(joined, Arrays)
+        joined = as_input_data(_side_by_side(parts), labels)
+        assert isinstance(joined, ArrayInputs)
         return replace(joined, parts=tuple(part.shape[1:] for part in parts.values()))
     items, own = _collected(inputs)
     if items.ndim < 2 or not len(items) or items.dtype.kind not in "fiub":
@@ -207,7 +209,7 @@ def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
         )
     told = own if labels is None else labels
     if told is None:
-        return Arrays(items)
+        return ArrayInputs(items)
     given = as_array(told)
     if given.shape != (len(items),) or given.dtype.kind not in "iuU":
         raise UserError(
@@ -215,11 +217,11 @@ def as_given(inputs: Any, labels: Any = None) -> Path | Arrays:
             f"have the shape {given.shape} and the type {given.dtype}"
         )
     if given.dtype.kind == "U":
-        return Arrays(items, *number_classes(given.tolist(), "labels"))
-    return Arrays(items, as_labels(given, "labels"))
+        return ArrayInputs(items, *number_classes(given.tolist(), "labels"))
+    return ArrayInputs(items, as_labels(given, "labels"))
 
 
-def read_as_they_are(path: Path, kind: str | None, labels: Path | None) -> Arrays:
+def read_raw_arrays(path: Path, kind: str | None, labels: Path | None) -> ArrayInputs:
     """Files as arrays, in no form of any model's.
 
     Args:
@@ -230,9 +232,9 @@ def read_as_they_are(path: Path, kind: str | None, labels: Path | None) -> Array
     Raises:
         UserError: they cannot be read, or have several sizes.
     """
-    kind = kind or kind_of(files_of(path)) or "tensors"
+    kind = kind or infer_kind(list_input_files(path)) or "tensors"
     read = read_inputs(path, kind, Shaping(), labels)
-    return Arrays(read.items, read.labels, read.classes, read.names, read.notes)
+    return ArrayInputs(read.items, read.labels, read.classes, read.names, read.notes)
 
 
 def _side_by_side(parts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -264,7 +266,7 @@ def _joined(parts: Any, join: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
         first, label = _parted(part)
         items.append(as_array(first))
         taken += items[-1].nbytes
-        require_room(taken, "limits.array_mb", "the inputs take memory")
+        require_size_within_limit(taken, "limits.array_mb", "the inputs take memory")
         if label is not None:
             labels.append(as_array(label))
     if not items:

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.given import as_given, is_file, is_program, is_torch_module
+from asterism.api.given import as_input_data, is_file, is_program, is_torch_module
 from asterism.api.lane_results import LaneResult
-from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
 from asterism.attacks.methods import AttackParams
-from asterism.config import changed_params
+from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import write_json
-from asterism.core.messages.console import get_logger, log_within_a_program
+from asterism.core.messages.console import get_logger, log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.criteria.families import CriteriaParams
-from asterism.data.given import Arrays
-from asterism.deepimportance.fitting import FittedCriteria, fit
+from asterism.data.given import ArrayInputs
+from asterism.deepimportance.fitting import FittedCriteria, fit_criteria
 from asterism.deepimportance.heatmaps import Heatmaps, compute_heatmaps
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.measurement import AdequacyMeasurement, measure_augmented, save_fitted
@@ -144,12 +144,12 @@ def judge_tests(
         >>> found.layer, 0 < found.values["idc_2"] <= 1
         ('1', True)
     """
-    log_within_a_program()
-    given, tests = as_given(train, train_labels), as_given(test, test_labels)
-    if not isinstance(given, Arrays) or not isinstance(tests, Arrays):
+    log_to_stderr()
+    given, tests = as_input_data(train, train_labels), as_input_data(test, test_labels)
+    if not isinstance(given, ArrayInputs) or not isinstance(tests, ArrayInputs):
         raise UserError("inputs must be arrays: read the files first")
     root = packaged_conf().parent
-    params = changed_params(_Params, overrides, root)
+    params = compose_changed_params(_Params, overrides, root)
     named = {p.stem: p for p in sorted((root / "conf/preprocessing").glob("*.yaml"))}
     if preprocessing not in named:
         raise unknown("preprocessing", preprocessing, list(named))
@@ -162,7 +162,7 @@ def judge_tests(
         }
     )
     judged = _judged(model, given.items, scaled)
-    fitted = fit(judged, given.items, given.labels, params.importance, params.criteria)
+    fitted = fit_criteria(judged, given.items, given.labels, params.importance, params.criteria)
     split, added = _parted(judged, tests, params)
     measured = measure_augmented(fitted, tests.items, split, added, params.importance, params.seed)
     alone = measured.metrics["test_set"]
@@ -179,7 +179,9 @@ def judge_tests(
     )
 
 
-def _relevance_of_pixels(judged: JudgedModel, tests: Arrays, params: _Params) -> Heatmaps | None:
+def _relevance_of_pixels(
+    judged: JudgedModel, tests: ArrayInputs, params: _Params
+) -> Heatmaps | None:
     """The relevance of pixels of labelled pictures in grey or colour.
 
     None for other inputs, and where relevance has no way to the pixels, which is logged.
@@ -196,12 +198,12 @@ def _relevance_of_pixels(judged: JudgedModel, tests: Arrays, params: _Params) ->
 
 
 def _parted(
-    judged: JudgedModel, tests: Arrays, params: _Params
-) -> tuple[Split, dict[str, AugmentationSet]]:
+    judged: JudgedModel, tests: ArrayInputs, params: _Params
+) -> tuple[TestSetSplit, dict[str, AugmentationSet]]:
     """The tests that are judged and the others, and what is added to the first."""
     if not params.attack.names:
         every = np.arange(len(tests.items))
-        return Split(every, every[:0]), {}
+        return TestSetSplit(every, every[:0]), {}
     from asterism.attacks.augmenting import augment_tests
 
     if tests.labels is None:

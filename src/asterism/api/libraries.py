@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from asterism.api.given import as_given
+from asterism.api.given import as_input_data
 from asterism.core.files.artifacts import write_arrays
-from asterism.core.messages.console import get_logger, log_within_a_program
+from asterism.core.messages.console import get_logger, log_to_stderr
 from asterism.core.messages.errors import UserError
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from asterism.differential.comparing.commands import compare_libraries as compare_files
 from asterism.differential.comparing.comparison import ComparisonRequest
 from asterism.models.signatures.reading import read_signature
@@ -104,14 +104,14 @@ def compare_libraries(
     Raises:
         UserError: the model cannot be read or exported, or no library is there.
     """
-    log_within_a_program()
+    log_to_stderr()
     folder = tempfile.TemporaryDirectory(prefix="asterism-libraries-")
     here = Path(folder.name)
     file = _as_file(model, inputs, here)
     batch = None
     if inputs is not None:
-        given = as_given(inputs)
-        if isinstance(given, Arrays):
+        given = as_input_data(inputs)
+        if isinstance(given, ArrayInputs):
             batch = here / "inputs.npz"
             write_arrays(batch, **{read_signature(file).inputs[0].name: given.items})
         else:
@@ -150,16 +150,16 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
         )
     import torch
 
-    from asterism.models.torch_modules import evaluating
+    from asterism.models.torch_modules import evaluation_mode
 
     target = folder / "model.pt2"
     if is_program(model):
         torch.export.save(model, target)
         return target
-    given = None if inputs is None else as_given(inputs)
-    if not isinstance(given, Arrays):
+    given = None if inputs is None else as_input_data(inputs)
+    if not isinstance(given, ArrayInputs):
         raise UserError("a module is exported with its inputs: give an array or a tensor")
-    with evaluating(model):
+    with evaluation_mode(model):
         try:
             program = torch.export.export(model, (torch.from_numpy(given.items.copy()),))
         except Exception as error:

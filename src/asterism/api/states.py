@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.given import as_given, is_file, is_torch_module
+from asterism.api.given import as_input_data, is_file, is_torch_module
 from asterism.api.lane_results import LaneResult
-from asterism.config import changed_params
+from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import write_json
-from asterism.core.messages.console import log_within_a_program
+from asterism.core.messages.console import log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.svg import write_svg
-from asterism.data.given import Arrays
+from asterism.data.given import ArrayInputs
 from asterism.deepstellar.criteria import measure_criteria
 from asterism.deepstellar.model.markov_chain import draw_markov_chain
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -197,12 +197,12 @@ def states(
         >>> 0 < found.values["basic_state"] < 1
         True
     """
-    log_within_a_program()
-    params = changed_params(_Params, overrides, packaged_conf().parent)
-    parts = [as_given(sequences, labels)]
+    log_to_stderr()
+    params = compose_changed_params(_Params, overrides, packaged_conf().parent)
+    parts = [as_input_data(sequences, labels)]
     if tests is not None:
-        parts.append(as_given(tests, test_labels))
-    given = [part for part in parts if isinstance(part, Arrays)]
+        parts.append(as_input_data(tests, test_labels))
+    given = [part for part in parts if isinstance(part, ArrayInputs)]
     if len(given) < len(parts):
         raise UserError("sequences must be arrays: read the file first")
     with ExitStack() as after:
@@ -221,7 +221,7 @@ def states(
     )
 
 
-def _engine(model: Any, layer: str | None, given: Arrays, after: ExitStack) -> Any:
+def _engine(model: Any, layer: str | None, given: ArrayInputs, after: ExitStack) -> Any:
     if is_file(model):
         from asterism.models.recurrent.opening import IsolatedEngine
 
@@ -233,8 +233,8 @@ def _engine(model: Any, layer: str | None, given: Arrays, after: ExitStack) -> A
         return engine_for(model, layer)
     if is_torch_module(model):
         from asterism.models.recurrent.torch_engine import TorchEngine
-        from asterism.models.torch_modules import evaluating
+        from asterism.models.torch_modules import evaluation_mode
 
-        after.enter_context(evaluating(model))
+        after.enter_context(evaluation_mode(model))
         return TorchEngine(model, layer, given.items)
     raise UserError(f"{type(model).__name__} is no recurrent network of Keras, ONNX or PyTorch")

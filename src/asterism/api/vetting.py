@@ -12,24 +12,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.given import as_given, as_pair, file_or_none, in_python, is_file, read_as_they_are
-from asterism.asking.question import settle
+from asterism.api.given import (
+    as_input_data,
+    as_subject_pair,
+    file_or_none,
+    in_python,
+    is_file,
+    read_raw_arrays,
+)
+from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.files.records import record_from
-from asterism.core.messages.console import log_within_a_program
+from asterism.core.messages.console import log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import Comparison
 from asterism.project import packaged_conf
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.certificate import VettedNumbers, certify, explain_repair, verdict_on
-from asterism.vetting.measurement import Flips, measure_opened
+from asterism.vetting.certificate import (
+    VettedNumbers,
+    compute_verdict,
+    explain_repair,
+    make_certificate,
+)
+from asterism.vetting.measurement import FlipCounts, measure_opened
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import CERTIFICATE, VetParams
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.searching import search_opened
-from asterism.vetting.verdict import Threshold, Word
+from asterism.vetting.verdict import ThresholdCheck, Word
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,9 +73,9 @@ class Vetting:
 
     verdict: Word
     reasons: tuple[str, ...]
-    criteria: tuple[Threshold, ...]
+    criteria: tuple[ThresholdCheck, ...]
     agreement: Agreement
-    flips: tuple[Flips, ...]
+    flips: tuple[FlipCounts, ...]
     searches: Mapping[str, Any]
     repair: Mapping[str, Any]
     settled: tuple[str, ...]
@@ -89,9 +101,9 @@ class Vetting:
         """
         if "kept_in_float" not in self.repair or "sha256" in self.repair:
             return None
-        from asterism.vetting.quantised_graphs import exchange_of
+        from asterism.vetting.quantised_graphs import choose_part_exchange
 
-        pair = exchange_of(*(runtime.plain for runtime in self._runtimes))
+        pair = choose_part_exchange(*(runtime.plain for runtime in self._runtimes))
         return pair.in_float(self.repair["kept_in_float"], self.repair["with_finer_scales"])
 
     @property
@@ -211,13 +223,13 @@ def vet(
         >>> result.agreement.differ.total
         60
     """
-    log_within_a_program()
+    log_to_stderr()
     with ExitStack() as after:
-        given = as_given(inputs, labels)
+        given = as_input_data(inputs, labels)
         label_file = file_or_none(labels)
         if isinstance(given, Path) and not (is_file(original) and is_file(compressed)):
-            given, label_file = read_as_they_are(given, kind, label_file), None
-        pair = as_pair(original, compressed, given, after)
+            given, label_file = read_raw_arrays(given, kind, label_file), None
+        pair = as_subject_pair(original, compressed, given, after)
         request = VetRequest(
             original=pair[0],
             compressed=pair[1],
@@ -240,7 +252,7 @@ def vet(
 def _vetted(request: VetRequest, seed: int) -> Vetting:
     """Settle a request, and do what the stages of vetting do, beside models that stay open."""
     conf = packaged_conf()
-    settled = settle(request, conf)
+    settled = resolve_question(request, conf)
     params, given = settled.params, request.given
     assert params is not None
     workspace = tempfile.TemporaryDirectory(prefix="asterism-vetting-")
@@ -259,14 +271,14 @@ def _vetted(request: VetRequest, seed: int) -> Vetting:
     found.write(folder)
     triggers = read_arrays(found_in / "triggers.npz")
     sha256 = given.hashes(request.labels)
-    certificate = certify(params, seed, found, sha256)
-    verdict = verdict_on(params, found)
+    certificate = make_certificate(params, seed, found, sha256)
+    verdict = compute_verdict(params, found)
     return Vetting(
         verdict=verdict.word,
         reasons=(*verdict.reasons, *explain_repair(certificate, verdict)),
         criteria=verdict.criteria,
         agreement=record_from(Agreement, found.measured["agreement"]),
-        flips=tuple(record_from(Flips, flips) for flips in found.measured["flips"]),
+        flips=tuple(record_from(FlipCounts, flips) for flips in found.measured["flips"]),
         searches=found.searches,
         repair=found.repair,
         settled=tuple(map(in_python, settled.said)),

@@ -9,7 +9,7 @@ from typing import Any
 
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.vetting.certificate import read_certificate
 from asterism.vetting.params import COUNTS, VetParams
 
@@ -45,7 +45,7 @@ _LEAST_IN_MEMORY = 4
 
 
 @dataclass(frozen=True)
-class Cost:
+class InputCost:
     """What an input costs.
 
     Attributes:
@@ -71,11 +71,11 @@ class Cost:
         return max(_LEAST_IN_MEMORY, _ROOM // of_one)
 
 
-def within(
+def fit_counts_to_budget(
     minutes: float,
     params: VetParams,
     inputs: int,
-    cost: Cost,
+    cost: InputCost,
     free: Callable[[str], bool],
     resumes: bool,
 ) -> tuple[dict[str, Any], str]:
@@ -122,7 +122,7 @@ def within(
         more = math.ceil(whole - minutes)
         told += (
             ". The same command resumes from there; all of it takes about "
-            f"{counted(more, 'minute')} more: --minutes {more}"
+            f"{pluralise(more, 'minute')} more: --minutes {more}"
         )
     elif whole > minutes:
         told += f". All of it takes about {whole:.0f} minutes: --minutes {math.ceil(whole)}"
@@ -150,7 +150,7 @@ def _candidates(counts: dict[str, int]) -> float:
     return counts["repair.evaluations"] * counts["repair.inputs"] * _ALL_TENSORS
 
 
-def earlier_run(request: VetRequest, params: VetParams) -> VetParams | None:
+def read_earlier_parameters(request: VetRequest, params: VetParams) -> VetParams | None:
     """The parameters of an earlier run of the same question; its counts may differ.
 
     Args:

@@ -13,8 +13,8 @@ from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import Comparison, build_comparison
 from asterism.models.signatures.signature import Signature
-from asterism.models.tensor_models.answers import channels_moved
-from asterism.vetting.opening import shape_of
+from asterism.models.tensor_models.answers import find_channel_permutation
+from asterism.vetting.opening import find_row_shape
 from asterism.vetting.params import VetParams
 
 #: How far outputs of unlike sizes are apart; others are at most 1 apart.
@@ -23,23 +23,23 @@ _UNLIKE = 2.0
 _CLEARLY = 0.5
 
 
-def compared_names(params: VetParams, outputs: Sequence[Output]) -> list[str]:
+def choose_compared_names(params: VetParams, outputs: Sequence[Output]) -> list[str]:
     """The original's outputs that are compared: those that were chosen, or all of real numbers."""
     return params.feeding.outputs or _real(outputs)
 
 
-def compared(
+def select_compared_rows(
     params: VetParams, outputs: Sequence[Output]
 ) -> tuple[Comparison, NDArray[np.float32]]:
     """The comparison, and the rows of the original's outputs that it compares."""
     named = {output.name: output for output in outputs}
-    names = compared_names(params, outputs)
-    shape = shape_of({name: named[name].shape for name in names})
+    names = choose_compared_names(params, outputs)
+    shape = find_row_shape({name: named[name].shape for name in names})
     rows = np.concatenate([named[name].rows for name in names], axis=1)
     return build_comparison(params.comparison, shape), rows
 
 
-def told_by_names(names: Sequence[str], chosen: bool, other: Sequence[Output]) -> bool:
+def are_matched_by_name(names: Sequence[str], chosen: bool, other: Sequence[Output]) -> bool:
     """Whether names, or there being one output only, tell which outputs belong together.
 
     Args:
@@ -51,7 +51,7 @@ def told_by_names(names: Sequence[str], chosen: bool, other: Sequence[Output]) -
     return by_name or (not chosen and len(names) == len(_real(other)) == 1)
 
 
-def matching_outputs(
+def match_outputs(
     file: str,
     names: Sequence[str],
     chosen: bool,
@@ -94,13 +94,15 @@ def matching_outputs(
     return {names[row]: real[column] for row, column in zip(rows, columns, strict=True)}
 
 
-def counterparts(params: VetParams, names: Sequence[str], other: Sequence[Output]) -> list[str]:
+def find_counterparts(
+    params: VetParams, names: Sequence[str], other: Sequence[Output]
+) -> list[str]:
     """The compressed model's outputs that correspond to given ones, by name or order."""
     found = [params.counterpart(name) for name in names]
     return found if {output.name for output in other}.issuperset(found) else _real(other)
 
 
-def require_alike(
+def require_comparable_outputs(
     request: VetRequest, params: VetParams, *sides: tuple[Signature, Sequence[Output]]
 ) -> None:
     """Reject models whose compared outputs have other sizes, or of which one gives logits.
@@ -114,8 +116,8 @@ def require_alike(
         UserError: so they are.
     """
     (own, outputs), (other, theirs) = sides
-    names = compared_names(params, outputs)
-    matched = counterparts(params, names, theirs)
+    names = choose_compared_names(params, outputs)
+    matched = find_counterparts(params, names, theirs)
     one = _fixed_sizes(names, own, outputs)
     two = _fixed_sizes(matched, other, theirs)
     if len(one) == len(two) and not all(map(_fit, one, two)):
@@ -162,7 +164,7 @@ def _real(outputs: Sequence[Output]) -> list[str]:
 def _apart(one: Output, other: Output) -> float:
     """How far two outputs are apart, by their lengths; the median over the inputs."""
     if one.shape != other.shape:
-        if (move := channels_moved(other.shape, one.shape)) is None:
+        if (move := find_channel_permutation(other.shape, one.shape)) is None:
             return _UNLIKE
         other = replace(other, values=np.moveaxis(other.values, *move))
     if len(one.values) != len(other.values):  # one of them has not answered all inputs
@@ -190,7 +192,7 @@ def _fit(own: tuple[int, ...] | None, other: tuple[int, ...] | None) -> bool:
     """Whether outputs of these sizes can be compared, perhaps with their channels moved."""
     if own is None or other is None:
         return True
-    return own == other or channels_moved(other, own) is not None
+    return own == other or find_channel_permutation(other, own) is not None
 
 
 def _shown(outputs: Sequence[Output]) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.maps import places_of
-from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, open_question
+from asterism.asking.maps import find_image_axes
+from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, ambiguous_output_error
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.params import ComparisonParams
 
@@ -37,14 +37,14 @@ _FORMS = {
 }
 
 
-def one_output(output: Output, scene: OutputContext) -> ComparisonChoice | None:
+def recognise_detections(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How one output holds detections; None if it holds none."""
     axes = [output.shape[axis] for axis in output.axes]
     if scene.kind != "images" or len(axes) != 2 or output.integer:
         return None
     if output.by_softmax or output.by_sigmoid or output.sums_to_one():
         return None
-    if places_of(output, scene) is not None:
+    if find_image_axes(output, scene) is not None:
         return None
     whole = output.values.reshape(len(output.values), *axes)
     layouts = [("first", whole), ("last", whole.transpose(0, 2, 1))]
@@ -59,7 +59,7 @@ def one_output(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     return None
 
 
-def several_outputs(
+def recognise_split_detections(
     outputs: Sequence[Output], scene: OutputContext
 ) -> tuple[list[str], ComparisonChoice] | None:
     """How several outputs hold detections: boxes, scores, perhaps labels and a count.
@@ -92,7 +92,7 @@ def several_outputs(
                     return found
         if boxes.named("box", "bbox") and beside:
             because = "boxes, but no output of as many scores from 0 to 1"
-            raise open_question(boxes, "tolerance", because=because)
+            raise ambiguous_output_error(boxes, "tolerance", because=because)
     return None
 
 

@@ -7,9 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.compared_outputs import compared, compared_names, counterparts
+from asterism.asking.compared_outputs import (
+    choose_compared_names,
+    find_counterparts,
+    select_compared_rows,
+)
 from asterism.asking.original import OriginalAnswers, OriginalProbe
-from asterism.asking.outputs import by_chance, renumbered
+from asterism.asking.outputs import describe_label_shift, is_chance_level
 from asterism.asking.request import VetRequest
 from asterism.core.messages.errors import UserError
 from asterism.data.given import GivenInputs
@@ -33,7 +37,7 @@ _FILLED, _BEYOND, _MARGIN = 0.1, 0.2, 0.1
 _NUMBERS = 10_000_000
 
 
-def require_right(
+def require_better_than_chance(
     request: VetRequest,
     params: VetParams,
     inputs: GivenInputs,
@@ -56,7 +60,7 @@ def require_right(
     Raises:
         UserError: so they are.
     """
-    chosen, rows = compared(params, seen.outputs)
+    chosen, rows = select_compared_rows(params, seen.outputs)
     told = chosen.classes(rows)
     if seen.labels is None:
         if told is not None and len(told) >= _FEWEST_LABELLED and np.ptp(told) == 0:
@@ -69,7 +73,7 @@ def require_right(
     if told is None:
         kind = params.comparison.kind
         return f"the labels are not used: outputs compared by {kind} give no single class"
-    if len(told) < _FEWEST_LABELLED or not by_chance(told, seen.labels, tries):
+    if len(told) < _FEWEST_LABELLED or not is_chance_level(told, seen.labels, tries):
         return ""
     right = int((told == seen.labels).sum())
     by_names = (
@@ -80,12 +84,13 @@ def require_right(
     raise UserError(
         f"{request.original} itself is right on {right} of {len(told)} inputs, no more than by "
         "chance, so that a verdict would be about a mistake. Are the labels the model's classes "
-        f"({by_names}{renumbered(told, seen.labels)}others: --labels), is the preprocessing "
-        "right (--preprocessing), and are outputs compared as they are meant (--comparison)?"
+        f"({by_names}{describe_label_shift(told, seen.labels)}others: --labels), is the "
+        "preprocessing right (--preprocessing), and are outputs compared as they are meant "
+        "(--comparison)?"
     )
 
 
-def doubt_copies(inputs: GivenInputs) -> str:
+def check_duplicate_inputs(inputs: GivenInputs) -> str:
     """A warning if most inputs are copies of others, which intervals ignore; else an empty text."""
     different = len({hash(item.tobytes()) for item in inputs.items})
     if different > _MOSTLY_DIFFERENT * len(inputs.items):
@@ -96,7 +101,7 @@ def doubt_copies(inputs: GivenInputs) -> str:
     )
 
 
-def doubt_same_file(original: Subject, compressed: Subject) -> str:
+def check_same_file(original: Subject, compressed: Subject) -> str:
     """A warning if both models are the same file, byte by byte; otherwise an empty text."""
     if original.size != compressed.size:  # so that large files are not read
         return ""
@@ -105,7 +110,7 @@ def doubt_same_file(original: Subject, compressed: Subject) -> str:
     return f"{original.name} and {compressed.name} are the same file, byte by byte"
 
 
-def doubt_calibration(
+def check_calibration(
     params: VetParams, signature: Signature, compressed: Subject, inputs: GivenInputs
 ) -> str:
     """A warning if inputs do not fit the range of the compressed model's quantised input.
@@ -139,7 +144,7 @@ def doubt_calibration(
     return f"{told}and {beyond:.0%} of the given ones lie beyond{ask}" if beyond > _BEYOND else ""
 
 
-def doubt_preprocessing(
+def check_preprocessing(
     subject: Subject,
     params: VetParams,
     known: Mapping[str, PreprocessingParams],
@@ -180,9 +185,9 @@ def doubt_preprocessing(
 
 def _alike(params: VetParams, own: OriginalAnswers, other: OriginalAnswers) -> float | None:
     """The share of inputs to which two models answer alike; None where that is not known."""
-    comparison, rows = compared(params, own.outputs)
+    comparison, rows = select_compared_rows(params, own.outputs)
     theirs = {output.name: output.rows for output in other.outputs}
-    names = counterparts(params, compared_names(params, own.outputs), other.outputs)
+    names = find_counterparts(params, choose_compared_names(params, own.outputs), other.outputs)
     answers: NDArray[np.float32] = np.concatenate([theirs[name] for name in names], axis=1)
     if answers.shape != rows.shape:
         return None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.overrides import hydra_text
 from asterism.models.signatures.reading import read_signature
@@ -28,7 +28,7 @@ FORMATS_OF = {IMPORTANCE: ("keras",), RECURRENT: ("keras", "onnx"), _SEED: ("ker
 
 
 @dataclass(frozen=True)
-class LaneUse:
+class LaneSupport:
     """Whether one lane can use a model.
 
     Attributes:
@@ -42,7 +42,9 @@ class LaneUse:
     how: str
 
 
-def uses(path: Path, signature: Signature, packed: bool = False, fault: str = "") -> list[LaneUse]:
+def find_lane_support(
+    path: Path, signature: Signature, packed: bool = False, fault: str = ""
+) -> list[LaneSupport]:
     """For each lane, whether it can use a model.
 
     Args:
@@ -59,8 +61,8 @@ def uses(path: Path, signature: Signature, packed: bool = False, fault: str = ""
         _SEED: _libraries,
     }
     if fault:
-        return [LaneUse(lane, False, fault) for lane in lanes]
-    found = [LaneUse(lane, *told(path, signature)) for lane, told in lanes.items()]
+        return [LaneSupport(lane, False, fault) for lane in lanes]
+    found = [LaneSupport(lane, *told(path, signature)) for lane, told in lanes.items()]
     if packed:
         whole = shlex.join(["asterism", "pack", str(path), f"{path.stem}-whole.onnx"])
         first = f"it keeps data in other files: make one file of it by `{whole}`"
@@ -208,7 +210,7 @@ class JudgeRequest:
 
 
 @dataclass(frozen=True)
-class SettledJudging:
+class ResolvedJudging:
     """The run that judges a test set.
 
     Attributes:
@@ -222,7 +224,7 @@ class SettledJudging:
     said: tuple[str, ...]
 
 
-def settle_judging(asked: JudgeRequest, conf: Path) -> SettledJudging:
+def resolve_judging(asked: JudgeRequest, conf: Path) -> ResolvedJudging:
     """The lane that judges the tests of a model, and the overrides of Hydra for it.
 
     Args:
@@ -232,7 +234,7 @@ def settle_judging(asked: JudgeRequest, conf: Path) -> SettledJudging:
     Raises:
         UserError: the model cannot be read, no lane can judge its tests, or there are no such data.
     """
-    found = {use.lane: use for use in uses(asked.model, read_signature(asked.model))}
+    found = {use.lane: use for use in find_lane_support(asked.model, read_signature(asked.model))}
     name = next((name for name in _LANES if found[name].possible), None)
     if name is None:
         reasons = "; ".join(f"{name}: {found[name].how}" for name in _LANES)
@@ -240,12 +242,12 @@ def settle_judging(asked: JudgeRequest, conf: Path) -> SettledJudging:
     lane, group = _LANES[name], "classifier" if name == IMPORTANCE else "rnn"
     overrides = [
         f"{group}=file",
-        f"{group}.path={hydra_text(str(whole_path(asked.model)))}",
+        f"{group}.path={hydra_text(str(absolute_path(asked.model)))}",
         *_data(asked.data, conf),
     ]
     if asked.preprocessing is not None:
         overrides.append(f"preprocessing={asked.preprocessing}")
-    return SettledJudging(lane, [*overrides, *asked.overrides], (f"{name}: {lane.question}",))
+    return ResolvedJudging(lane, [*overrides, *asked.overrides], (f"{name}: {lane.question}",))
 
 
 def _data(told: str, conf: Path) -> list[str]:
@@ -254,7 +256,7 @@ def _data(told: str, conf: Path) -> list[str]:
     if path.exists():
         return [
             f"data={'folder' if path.is_dir() else 'npz'}",
-            f"data.path={hydra_text(str(whole_path(path)))}",
+            f"data.path={hydra_text(str(absolute_path(path)))}",
         ]
     known = sorted(
         file.stem for file in (conf / "data").glob("*.yaml") if file.stem not in ("npz", "folder")

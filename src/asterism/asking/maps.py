@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, open_question
+from asterism.asking.outputs import ComparisonChoice, Output, OutputContext, ambiguous_output_error
 from asterism.core.messages.errors import UserError
 
 #: Classes of a map that may be told apart, and places that it has along an axis.
@@ -27,9 +27,9 @@ _AMOUNTS = (
 MAPS = {"common": True, "share": 0.01}
 
 
-def map_of_integers(output: Output, scene: OutputContext) -> ComparisonChoice | None:
+def recognise_integer_map(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How a map of integers that are no labels is compared; None for other outputs."""
-    axes = places_of(output, scene)
+    axes = find_image_axes(output, scene)
     if axes is None:
         return None
     picture = [output.shape[axis] for axis in output.axes if axis not in axes] == [3]
@@ -38,7 +38,7 @@ def map_of_integers(output: Output, scene: OutputContext) -> ComparisonChoice | 
     return None
 
 
-def map_of_places(output: Output, scene: OutputContext) -> ComparisonChoice | None:
+def recognise_map(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How a map is compared; None for an output that is no map.
 
     Raises:
@@ -50,7 +50,7 @@ def map_of_places(output: Output, scene: OutputContext) -> ComparisonChoice | No
         return ComparisonChoice(
             "label_map", f"{name} has probabilities at each place", {"axis": axis}
         )
-    axes = places_of(output, scene)
+    axes = find_image_axes(output, scene)
     if axes is None:
         return _flattened(output, scene)
     rest = [axis for axis in output.axes if axis not in axes]
@@ -141,7 +141,7 @@ def _mask(threshold: float) -> dict[str, float | None]:
 
 
 def _open(output: Output, because: str) -> UserError:
-    return open_question(output, "label_map", "regression", because=because)
+    return ambiguous_output_error(output, "label_map", "regression", because=because)
 
 
 def _flattened(output: Output, scene: OutputContext) -> ComparisonChoice | None:
@@ -157,7 +157,7 @@ def _flattened(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     return ComparisonChoice("label_map", why, {"axis": axis})
 
 
-def places_of(output: Output, scene: OutputContext) -> tuple[int, int] | None:
+def find_image_axes(output: Output, scene: OutputContext) -> tuple[int, int] | None:
     """The axes of a picture's height and width in an output; None if it has none."""
     shape, axes = output.shape, output.axes
     if len(scene.sizes) != 2 or len(axes) not in (2, 3):
@@ -185,7 +185,7 @@ _LASTS = 5.0
 _WINNER = {"threshold": None}
 
 
-def frames(output: Output, scene: OutputContext) -> ComparisonChoice | None:
+def recognise_frame_scores(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     """How scores of symbols or classes over frames are compared; None for other outputs.
 
     Raises:
@@ -198,12 +198,16 @@ def frames(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     if turned:  # frames last, which no comparison reads
         return None
     chances = output.by_softmax or output.sums_to_one()
-    blank = None if output.by_sigmoid or scene.kind in ("tokens", "bytes") else blank_of(output)
+    blank = (
+        None
+        if output.by_sigmoid or scene.kind in ("tokens", "bytes")
+        else find_blank_symbol(output)
+    )
     named = output.named("logit", "class", "score", "label", "symbol")
     plain = output.linear and scene.kind != "tensors" and output.confident(output.axes[-1] + 1)
     if output.named("ctc") or (blank is not None and (chances or named or plain)):
         if blank is None:
-            raise open_question(output, "sequence", because="its blank is not known")
+            raise ambiguous_output_error(output, "sequence", because="its blank is not known")
         why = f"{name} scores symbols in frames, and the blank, {blank}, wins in most of them"
         scores = "probabilities" if output.sums_to_one() else "logits"
         return ComparisonChoice(
@@ -230,7 +234,7 @@ def _over_last_axis(output: Output) -> bool:
     return bool(last <= first)
 
 
-def blank_of(output: Output) -> int | None:
+def find_blank_symbol(output: Output) -> int | None:
     """The first or last symbol, if it wins as often as a decoder's blank; None otherwise.
 
     It wins many frames, between others that each last a few.

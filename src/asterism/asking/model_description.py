@@ -7,10 +7,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.asking.lanes import LaneUse, uses
+from asterism.asking.lanes import LaneSupport, find_lane_support
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import counted
-from asterism.data.given import ARRAYS, class_folders, files_of, files_of_kind, kind_of
+from asterism.core.messages.escaping import pluralise
+from asterism.data.given import (
+    ARRAYS,
+    class_of_each_file,
+    files_of_kind,
+    infer_kind,
+    list_input_files,
+)
 from asterism.models.signatures.reading import read_signature, whole_file
 from asterism.models.signatures.signature import Signature, TensorSpec, kind_of_inputs
 from asterism.models.tensor_models.trial import require_runs
@@ -24,7 +30,7 @@ _FORMATS = {
 
 
 @dataclass(frozen=True)
-class Unreadable:
+class UnreadableFile:
     """A file that is no model, or cannot be read.
 
     Attributes:
@@ -53,12 +59,12 @@ class ModelDescription:
     fault: str = ""
 
     @property
-    def uses(self) -> list[LaneUse]:
+    def uses(self) -> list[LaneSupport]:
         """For each lane, whether it can use the model."""
-        return uses(self.path, self.signature, self.packed, self.fault)
+        return find_lane_support(self.path, self.signature, self.packed, self.fault)
 
 
-def look_at(path: Path) -> ModelDescription:
+def examine_model(path: Path) -> ModelDescription:
     """Read a model file, and open it as vetting does.
 
     Raises:
@@ -77,9 +83,9 @@ def look_at(path: Path) -> ModelDescription:
         return ModelDescription(path, signature, packed=file != path, fault=fault)
 
 
-def describe_model(looked: ModelDescription | Unreadable) -> list[str]:
+def describe_model(looked: ModelDescription | UnreadableFile) -> list[str]:
     """Lines of what ``asterism check`` says of a model file."""
-    if isinstance(looked, Unreadable):
+    if isinstance(looked, UnreadableFile):
         return [f"error: {looked.fault}"]
     path, signature = looked.path, looked.signature
     kind, told = kind_of_inputs(signature)
@@ -107,29 +113,29 @@ def describe_inputs(path: Path) -> str:
     Raises:
         UserError: there are none.
     """
-    files = files_of(path)
-    kind = kind_of(files)
+    files = list_input_files(path)
+    kind = infer_kind(files)
     if kind is None:
         return f"{path}: arrays of NumPy ({', '.join(ARRAYS)}), whose kind the model tells"
-    folders = set(class_folders(path, files_of_kind(path, kind)))
+    folders = set(class_of_each_file(path, files_of_kind(path, kind)))
     classes = f" in {len(folders)} subfolders, taken for classes" if folders else ""
-    return f"{path}: {counted(len(files), 'file')}{classes}, kind {kind}"
+    return f"{path}: {pluralise(len(files), 'file')}{classes}, kind {kind}"
 
 
-def look_at_all(paths: Sequence[Path]) -> list[ModelDescription | Unreadable]:
+def examine_models(paths: Sequence[Path]) -> list[ModelDescription | UnreadableFile]:
     """Look at each of several files, whatever is wrong with others."""
-    found: list[ModelDescription | Unreadable] = []
+    found: list[ModelDescription | UnreadableFile] = []
     for path in paths:
         try:
-            found.append(look_at(path))
+            found.append(examine_model(path))
         except UserError as error:
-            found.append(Unreadable(path, str(error)))
+            found.append(UnreadableFile(path, str(error)))
     return found
 
 
-def model_facts(looked: ModelDescription | Unreadable) -> dict[str, Any]:
+def model_as_json(looked: ModelDescription | UnreadableFile) -> dict[str, Any]:
     """What :func:`describe_model` says, as a JSON value."""
-    if isinstance(looked, Unreadable):
+    if isinstance(looked, UnreadableFile):
         return {"file": str(looked.path), "fault": looked.fault}
     signature = looked.signature
     kind, told = kind_of_inputs(signature)
@@ -154,15 +160,15 @@ def _tensor_facts(spec: TensorSpec) -> dict[str, Any]:
     return {"name": spec.name, "dtype": spec.dtype, "shape": list(spec.shape)}
 
 
-def input_facts(path: Path) -> dict[str, Any]:
+def inputs_as_json(path: Path) -> dict[str, Any]:
     """What :func:`describe_inputs` says, as a JSON value.
 
     Raises:
         UserError: there are none.
     """
-    files = files_of(path)
-    kind = kind_of(files)
-    folders = [] if kind is None else class_folders(path, files_of_kind(path, kind))
+    files = list_input_files(path)
+    kind = infer_kind(files)
+    folders = [] if kind is None else class_of_each_file(path, files_of_kind(path, kind))
     return {"path": str(path), "files": len(files), "kind": kind, "classes": sorted(set(folders))}
 
 

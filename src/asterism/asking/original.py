@@ -198,7 +198,9 @@ def require_answers(found: OriginalAnswers, subject: Subject, inputs: GivenInput
 _DOUBTS = "are the inputs the model's, and their preprocessing (--preprocessing)?"
 
 
-def scene_of(signature: Signature, inputs: GivenInputs, found: OriginalAnswers) -> OutputContext:
+def build_output_context(
+    signature: Signature, inputs: GivenInputs, found: OriginalAnswers
+) -> OutputContext:
     """What is known about a pair besides its outputs."""
     shape = inputs.items.shape
     sizes = shape[1:3] if inputs.kind == "images" else ()

@@ -8,40 +8,40 @@ from contextlib import suppress
 from typing import Any
 
 from asterism.asking import detections
-from asterism.asking.maps import MAPS, blank_of, places_of
+from asterism.asking.maps import MAPS, find_blank_symbol, find_image_axes
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
 from asterism.asking.rules import choose_comparison
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import COMPARISONS, build_comparison
 from asterism.dflare.params import ComparisonParams
-from asterism.vetting.opening import shape_of
+from asterism.vetting.opening import find_row_shape
 
 
 def choose_comparisons(
-    outputs: Sequence[Output], scene: OutputContext, wanted: str | None
+    outputs: Sequence[Output], scene: OutputContext, kind: str | None
 ) -> tuple[list[str], ComparisonChoice]:
     """The outputs that are compared, and how.
 
     Args:
         outputs: all of the original's.
         scene: what is known beside.
-        wanted: the comparison that was asked for; None for the one that fits.
+        kind: the comparison that was asked for; None for the one that fits.
 
     Raises:
         UserError: it is not known, or what was asked for fits no output.
     """
-    if wanted is not None and wanted != "together":
-        return _asked_for(wanted, outputs, scene)
-    if len(outputs) == 1 and wanted is None:
+    if kind is not None and kind != "together":
+        return _asked_for(kind, outputs, scene)
+    if len(outputs) == 1 and kind is None:
         return [outputs[0].name], _one(outputs[0], scene)
     parts = list(_parts(outputs, scene))
-    if len(parts) == 1 and wanted is None:
+    if len(parts) == 1 and kind is None:
         return parts[0]
     shapes = {output.name: output.shape for output in outputs}
-    told = [
+    parts_as_options = [
         {
             "output": " and ".join(names),
-            "shape": list(shape_of({name: shapes[name] for name in names})),
+            "shape": list(find_row_shape({name: shapes[name] for name in names})),
             "kind": choice.kind,
             "options": dict(choice.options),
         }
@@ -49,19 +49,21 @@ def choose_comparisons(
     ]
     why = "; ".join(f"{choice.kind}, since {choice.why}" for _, choice in parts)
     return [name for names, _ in parts for name in names], ComparisonChoice(
-        "together", f"each output by itself: {why}", {"outputs": told}
+        "together", f"each output by itself: {why}", {"outputs": parts_as_options}
     )
 
 
-def kinds_of(outputs: Sequence[Output], scene: OutputContext, wanted: str | None) -> dict[str, str]:
+def choose_comparison_kinds(
+    outputs: Sequence[Output], scene: OutputContext, kind: str | None
+) -> dict[str, str]:
     """The comparison of each output, by name; outputs without a clear one are left out.
 
     Args:
         outputs, scene, wanted: see :func:`choose_comparisons`.
     """
-    if wanted is not None and wanted != "together":
+    if kind is not None and kind != "together":
         with suppress(UserError):
-            return dict.fromkeys(_asked_for(wanted, outputs, scene)[0], wanted)
+            return dict.fromkeys(_asked_for(kind, outputs, scene)[0], kind)
     parts = _parts(outputs, scene, UserError)
     return {name: choice.kind for names, choice in parts for name in names}
 
@@ -70,49 +72,49 @@ def _parts(
     outputs: Sequence[Output], scene: OutputContext, *tolerated: type[Exception]
 ) -> Iterator[tuple[list[str], ComparisonChoice]]:
     """Outputs that are compared together, then each of the others; without those that fail so."""
-    taken: list[str] = []
+    detecting: list[str] = []
     with suppress(*tolerated):
-        if (found := detections.several_outputs(outputs, scene)) is not None:
-            taken = found[0]
-            yield found
+        if (split := detections.recognise_split_detections(outputs, scene)) is not None:
+            detecting = split[0]
+            yield split
     for output in outputs:
-        if output.name not in taken:
+        if output.name not in detecting:
             with suppress(*tolerated):
                 yield [output.name], _one(output, scene)
 
 
 def _one(output: Output, scene: OutputContext) -> ComparisonChoice:
-    return detections.one_output(output, scene) or choose_comparison(output, scene)
+    return detections.recognise_detections(output, scene) or choose_comparison(output, scene)
 
 
 def _asked_for(
-    wanted: str, outputs: Sequence[Output], scene: OutputContext
+    kind: str, outputs: Sequence[Output], scene: OutputContext
 ) -> tuple[list[str], ComparisonChoice]:
     """The outputs that a comparison fits best, with the options that the values tell."""
-    if wanted == "boxes" and len(outputs) > 1:
+    if kind == "boxes" and len(outputs) > 1:
         try:
-            found = detections.several_outputs(outputs, scene)
+            split = detections.recognise_split_detections(outputs, scene)
         except UserError:
-            found = None
-        if found is not None:
-            return found
+            split = None
+        if split is not None:
+            return split
     for output in outputs:
         try:
             choice = _one(output, scene)
         except UserError:
             continue
-        if choice.kind == wanted:
+        if choice.kind == kind:
             return [output.name], choice
-    if COMPARISONS[wanted].several and wanted != "boxes":
+    if COMPARISONS[kind].several and kind != "boxes":
         real = [o for o in outputs if not o.integer] or list(outputs)
-        maps = all(places_of(o, scene) is not None for o in real)
-        options = MAPS if wanted == "regression" and maps else {}
-        return [o.name for o in real], ComparisonChoice(wanted, "", options)
+        maps = all(find_image_axes(o, scene) is not None for o in real)
+        options = MAPS if kind == "regression" and maps else {}
+        return [o.name for o in real], ComparisonChoice(kind, "", options)
     reason: UserError | None = None
-    for output in sorted(outputs, key=lambda one: (one.integer, _unlike(wanted, one))):
-        choice = ComparisonChoice(wanted, "", _options_of(wanted, output, scene))
+    for output in sorted(outputs, key=lambda one: (one.integer, _unlike(kind, one))):
+        choice = ComparisonChoice(kind, "", _options_of(kind, output, scene))
         try:
-            chosen = ComparisonParams(kind=wanted, options=dict(choice.options))
+            chosen = ComparisonParams(kind=kind, options=dict(choice.options))
             build_comparison(chosen, output.shape)
         except UserError as error:
             reason = reason or error
@@ -135,33 +137,33 @@ _AXES = {
 }
 
 
-def _unlike(wanted: str, output: Output) -> bool:
-    least, most = _AXES.get(wanted, (0, math.inf))
+def _unlike(kind: str, output: Output) -> bool:
+    least, most = _AXES.get(kind, (0, math.inf))
     return not least <= len(output.axes) <= most
 
 
-def _options_of(wanted: str, output: Output, scene: OutputContext) -> dict[str, Any]:
+def _options_of(kind: str, output: Output, scene: OutputContext) -> dict[str, Any]:
     """Options of a comparison that was asked for, as the values tell them."""
     logits = not output.within_unit
-    if wanted == "multi_label":
+    if kind == "multi_label":
         return {"thresholds": [0.0 if logits else 0.5]}
-    if wanted == "frame_scores":
+    if kind == "frame_scores":
         return {"threshold": None if logits or output.sums_to_one() else 0.5}
-    if wanted == "sequence" and len(output.axes) == 2:
-        blank = blank_of(output)
+    if kind == "sequence" and len(output.axes) == 2:
+        blank = find_blank_symbol(output)
         scores = "probabilities" if output.sums_to_one() else "logits"
         return {"decoding": "ctc", "blank": 0 if blank is None else blank, "scores": scores}
-    if wanted == "boxes" and len(output.axes) == 2:
+    if kind == "boxes" and len(output.axes) == 2:
         first, last = (output.shape[axis] for axis in output.axes)
         return {"rows": "first" if first >= last else "last"}
-    if wanted == "label_map":
+    if kind == "label_map":
         return _map_options(output, scene)
     return {}
 
 
 def _map_options(output: Output, scene: OutputContext) -> dict[str, Any]:
     """The axis of classes, or the threshold of a mask; what is left of a map's axes tells."""
-    places = places_of(output, scene)
+    places = find_image_axes(output, scene)
     rest = [axis for axis in output.axes if places is None or axis not in places]
     if output.integer or not rest or (places is None and len(rest) < 3):
         whole = bool((output.values == output.values.round()).all())

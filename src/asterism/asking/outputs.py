@@ -171,7 +171,7 @@ class ComparisonChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def open_question(output: Output, *fitting: str, because: str = "") -> UserError:
+def ambiguous_output_error(output: Output, *fitting: str, because: str = "") -> UserError:
     """The error that asks how an output is compared.
 
     Args:
@@ -203,26 +203,26 @@ _MOSTLY = 0.9
 _SURE = 0.95
 
 
-def right_of(rows: NDArray[np.float32], labels: Labels | None) -> float:
+def compute_accuracy(rows: NDArray[np.float32], labels: Labels | None) -> float:
     """The share of rows whose largest number is at the label's index; 0 without labels."""
     if labels is None or not len(labels):
         return 0.0
     return float((rows.argmax(axis=1) == labels).mean())
 
 
-def renumbered(told: Labels, labels: Labels) -> str:
+def describe_label_shift(told: Labels, labels: Labels) -> str:
     """In words, the shift of labels that makes answers right; empty if no shift does.
 
     Files with a class for the background, as those of 1,001 classes of ImageNet, begin one later.
     """
     for step, way in ((1, "one more"), (-1, "one less")):
         right = (told == labels + step).mean()
-        if not by_chance(told, labels + step, 2):
+        if not is_chance_level(told, labels + step, 2):
             return f"with each label {way} it is right on {right:.0%}; "
     return ""
 
 
-def by_chance(told: Labels, labels: Labels | None, tries: int = 1) -> bool:
+def is_chance_level(told: Labels, labels: Labels | None, tries: int = 1) -> bool:
     """Whether answers are right no more often than answers unrelated to the labels would be.
 
     That is the agreement that Cohen (1960) expects by chance: the sum over classes of the share

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.asking.output_comparison import kinds_of
-from asterism.asking.outputs import Output, OutputContext, by_chance, right_of
+from asterism.asking.output_comparison import choose_comparison_kinds
+from asterism.asking.outputs import Output, OutputContext, compute_accuracy, is_chance_level
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons.labels import as_probabilities
 from asterism.models.images_and_scores import PreprocessingParams
@@ -91,7 +91,7 @@ def try_preprocessing(
     orders = ("rgb", "bgr") if colours else ("rgb",)
     for name, channels in product(names, orders):
         outputs, scene = ask(known[name], channels)
-        kinds = kinds_of(outputs, scene, comparison)
+        kinds = choose_comparison_kinds(outputs, scene, comparison)
         rows = _class_scores(outputs, kinds, scene)
         if rows is None:
             found.append(PreprocessingTrial(name, channels))
@@ -106,9 +106,9 @@ def try_preprocessing(
             PreprocessingTrial(
                 name,
                 channels,
-                None if labels is None else right_of(rows, labels),
+                None if labels is None else compute_accuracy(rows, labels),
                 float(as_probabilities(rows, rows)[0].max(axis=1).mean()),
-                by_chance(told, labels, tries),
+                is_chance_level(told, labels, tries),
                 float(np.bincount(told).max() / len(told)) if len(told) >= _SHOWN else 0.0,
             )
         )
@@ -131,7 +131,7 @@ def _class_scores(
     return None
 
 
-def best(
+def choose_preprocessing(
     tried: Sequence[PreprocessingTrial], kept: str | None = None
 ) -> tuple[PreprocessingTrial, str]:
     """The preprocessing to use, and why: the most accurate, or without labels the most confident.
@@ -175,7 +175,7 @@ def best(
     return sure, f"a hint: without labels, the original is most confident so ({others})"
 
 
-def of_range(
+def find_preprocessing_by_range(
     spec: TensorSpec, known: Mapping[str, PreprocessingParams], pictures: NDArray[Any]
 ) -> str | None:
     """The preprocessing whose numbers fill the range of a quantised input; None if none does."""

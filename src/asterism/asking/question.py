@@ -8,49 +8,53 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from asterism.asking.budget import MINUTES, Cost, earlier_run, within
+from asterism.asking.budget import MINUTES, InputCost, fit_counts_to_budget, read_earlier_parameters
 from asterism.asking.compared_outputs import (
-    compared,
-    compared_names,
-    matching_outputs,
-    require_alike,
-    told_by_names,
+    are_matched_by_name,
+    choose_compared_names,
+    match_outputs,
+    require_comparable_outputs,
+    select_compared_rows,
 )
 from asterism.asking.doubts import (
-    doubt_calibration,
-    doubt_copies,
-    doubt_preprocessing,
-    doubt_same_file,
-    require_right,
+    check_calibration,
+    check_duplicate_inputs,
+    check_preprocessing,
+    check_same_file,
+    require_better_than_chance,
 )
 from asterism.asking.original import (
     LOOKED,
     OriginalAnswers,
     OriginalProbe,
     ask_model,
+    build_output_context,
     require_answers,
-    scene_of,
 )
 from asterism.asking.output_comparison import choose_comparisons
 from asterism.asking.outputs import ComparisonChoice, Output, OutputContext
-from asterism.asking.preprocessing import best, of_range, try_preprocessing
+from asterism.asking.preprocessing import (
+    choose_preprocessing,
+    find_preprocessing_by_range,
+    try_preprocessing,
+)
 from asterism.asking.request import (
     VetRequest,
     describe_signature,
-    following_roles,
-    kind_of_request,
+    find_special_tokens,
+    infer_roles,
+    parse_further_inputs,
     require_pair,
-    special_tokens,
-    told_inputs,
-    told_padding,
+    resolve_kind,
+    resolve_padding,
 )
-from asterism.config import vet_params
-from asterism.core.files.user_files import whole_path
+from asterism.config import compose_vet_params
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.data.given import Arrays, GivenInputs
+from asterism.data.given import ArrayInputs, GivenInputs
 from asterism.dflare.comparisons import COMPARISONS
 from asterism.dvc_hydra.overrides import hydra_text, hydra_value
 from asterism.models.images_and_scores import PreprocessingParams
@@ -62,7 +66,7 @@ from asterism.vetting.params import VetBudget, VetParams
 _TRIED = 16
 
 
-def settle(request: VetRequest, conf: Path) -> SettledQuestion:
+def resolve_question(request: VetRequest, conf: Path) -> ResolvedQuestion:
     """The overrides of Hydra for a request, and one line for each fact that was settled.
 
     The original is asked about some of the inputs first: how its outputs are compared and how
@@ -80,7 +84,7 @@ def settle(request: VetRequest, conf: Path) -> SettledQuestion:
 
 
 @dataclass(frozen=True)
-class SettledQuestion:
+class ResolvedQuestion:
     """A settled question: parameters, and what was assumed.
 
     Attributes:
@@ -102,7 +106,7 @@ class _Question:
 
     def __init__(self, request: VetRequest, conf: Path) -> None:
         self._request, self._conf, self._given = request, conf, request.given
-        self._signature, self._other = (one.signature for one in self._given.subjects)
+        self._signature, self._other = (subject.signature for subject in self._given.subjects)
         #: What is settled so far: overrides, beside the request's own, and a line for each.
         self._overrides: list[str] = []
         self._said: list[str] = []
@@ -110,7 +114,7 @@ class _Question:
         self._tries = 1
         #: What the original answered, by what it was fed with.
         self._seen: dict[str, OriginalAnswers] = {}
-        self._compose = cache(partial(vet_params, conf))
+        self._compose = cache(partial(compose_vet_params, conf))
         require_pair(request, self._signature, self._other)
 
     @property
@@ -124,13 +128,13 @@ class _Question:
             self._overrides.append(f"vet.{name.replace('__', '.')}={hydra_value(value)}")
         self._said.append(said)
 
-    def settled(self) -> SettledQuestion:
-        """See :func:`settle`."""
+    def settled(self) -> ResolvedQuestion:
+        """See :func:`resolve_question`."""
         request, models = self._request, self._given.subjects
-        files = [f"{one.name}: {describe_signature(one.signature)}" for one in models]
-        kind, told = kind_of_request(request, self._signature)
+        files = [f"{model.name}: {describe_signature(model.signature)}" for model in models]
+        kind, reason = resolve_kind(request, self._signature)
         self._overrides.append(f"vet={kind}")
-        self._said += [*files, told]
+        self._said += [*files, reason]
         for name, told_by in self._references().items():
             self._overrides.append(f"vet.{name}={hydra_text(told_by)}")
         self._settle_further_inputs()
@@ -140,8 +144,8 @@ class _Question:
             if request.comparison != "together":  # whose parts are told by the outputs
                 choice = ComparisonChoice(request.comparison, "", request.options or {})
                 self._overrides += _comparison(choice)
-        given = read_given(self._params, self._signature, request.inputs)
-        inputs = draw_inputs(given, LOOKED, 0)
+        inputs_of_all = read_given(self._params, self._signature, request.inputs)
+        inputs = draw_inputs(inputs_of_all, LOOKED, 0)
         if inputs.kind == "tokens":
             self._settle_tokens(inputs)
         if inputs.kind == "images":
@@ -149,12 +153,12 @@ class _Question:
         feeding = self._params.feeding
         seen = self._seen.get(feeding.model_dump_json()) or ask_model(models[0], feeding, inputs)
         require_answers(seen, models[0], inputs)
-        self._settle_comparison(seen, scene_of(self._signature, inputs, seen))
+        self._settle_comparison(seen, build_output_context(self._signature, inputs, seen))
         doubts = [
-            require_right(request, self._params, given, seen, self._tries),
-            doubt_copies(inputs),
-            doubt_same_file(*models),
-            doubt_calibration(self._params, self._signature, models[1], inputs),
+            require_better_than_chance(request, self._params, inputs_of_all, seen, self._tries),
+            check_duplicate_inputs(inputs),
+            check_same_file(*models),
+            check_calibration(self._params, self._signature, models[1], inputs),
         ]
         tried = draw_inputs(inputs, _TRIED, 0)
         feeding = self._params.feeding
@@ -164,46 +168,50 @@ class _Question:
             own = seen.to(draw_positions(len(inputs.items), _TRIED, 0))
         self._settle_matching(seen, own, other, tried)
         sides = (self._signature, seen.outputs), (self._other, other.outputs)
-        require_alike(request, self._params, *sides)
+        require_comparable_outputs(request, self._params, *sides)
         if own is not None:
             doubts.append(self._other_preprocessing(tried, own))
         self._said += [doubt for doubt in doubts if doubt]
         changing = require_changes(self._params, inputs.items)
-        answer = compared(self._params, seen.outputs)[1].shape[1]
-        cost = Cost(seen.seconds + other.seconds, given.items[0].nbytes, answer, changing)
+        answer = select_compared_rows(self._params, seen.outputs)[1].shape[1]
+        cost = InputCost(
+            seen.seconds + other.seconds, inputs_of_all.items[0].nbytes, answer, changing
+        )
         params = self._params
         self._overrides.append(f"vet.asked={hydra_value(request.words())}")
         self._overrides.append(f"vet.settled={hydra_value(self._said[len(files) :])}")
-        self._said += given.notes
-        self._settle_budget(params, len(given.items), cost)
+        self._said += inputs_of_all.notes
+        self._settle_budget(params, len(inputs_of_all.items), cost)
         overrides = [*self._overrides, *request.overrides]
-        return SettledQuestion(overrides, self._said, cost.large, self._params)
+        return ResolvedQuestion(overrides, self._said, cost.large, self._params)
 
     def _references(self) -> dict[str, str]:
         """What parameters call the pair's files; objects have names there."""
         request, given = self._request, self._given
         found = {"original": given.original.reference, "compressed": given.compressed.reference}
-        objects = isinstance(given.inputs, Arrays) or None in (s.path for s in given.subjects)
+        objects = isinstance(given.inputs, ArrayInputs) or None in (s.path for s in given.subjects)
         found["inputs"] = (
-            "arrays" if isinstance(given.inputs, Arrays) else str(whole_path(given.inputs))
+            "arrays" if isinstance(given.inputs, ArrayInputs) else str(absolute_path(given.inputs))
         )
         if request.labels is not None:
-            found["labels"] = str(whole_path(request.labels))
+            found["labels"] = str(absolute_path(request.labels))
         return found | ({"source": "objects"} if objects else {})
 
     def _settle_further_inputs(self) -> None:
-        told = told_inputs(self._request.constants)
-        roles = following_roles(self._signature, self._other, told)
+        further = parse_further_inputs(self._request.constants)
+        roles = infer_roles(self._signature, self._other, further)
         for name, role in roles.items():
             self._said.append(
                 f"the compressed model's {name} is the {role}, which the original has in that form "
                 f"(another: --constant {name}=…)"
             )
-        if told or roles:
-            values = [{"input": name, "value": value} for name, value in {**told, **roles}.items()]
+        if further or roles:
+            values = [
+                {"input": name, "value": value} for name, value in {**further, **roles}.items()
+            ]
             self._overrides.append(f"vet.feeding.constants={hydra_value(values)}")
 
-    def _settle_budget(self, params: VetParams, inputs: int, cost: Cost) -> None:
+    def _settle_budget(self, params: VetParams, inputs: int, cost: InputCost) -> None:
         """Cut the counts to what the minutes allow, those of an earlier run among them.
 
         Args:
@@ -212,7 +220,7 @@ class _Question:
             cost: of an input.
         """
         minutes = self._request.minutes or MINUTES
-        if (earlier := earlier_run(self._request, params)) is not None:
+        if (earlier := read_earlier_parameters(self._request, params)) is not None:
             if earlier.budget is None:
                 return
             minutes += earlier.budget.minutes
@@ -222,7 +230,7 @@ class _Question:
                 seconds=min(cost.seconds, earlier.budget.seconds),
                 changing=min(cost.changing, earlier.budget.changing),
             )
-        smaller, told = within(
+        smaller, left_out = fit_counts_to_budget(
             minutes,
             params,
             inputs,
@@ -232,15 +240,15 @@ class _Question:
         )
         if smaller:
             budget = VetBudget(
-                minutes=minutes, seconds=cost.seconds, changing=cost.changing, left_out=told
+                minutes=minutes, seconds=cost.seconds, changing=cost.changing, left_out=left_out
             )
-            self._take(told, **smaller, budget=budget.model_dump())
+            self._take(left_out, **smaller, budget=budget.model_dump())
 
     def _settle_tokens(self, inputs: GivenInputs) -> None:
         items, rows = inputs.items, self._signature.given[0].rows
         if not self._request.settles("vet.feeding.pad"):
-            pad, told = told_padding(items)
-            self._take(told, feeding__pad=pad)
+            pad, reason = resolve_padding(items)
+            self._take(reason, feeding__pad=pad)
         else:
             pad = int(self._params.feeding.pad)
         self._overrides.append(f"vet.domain.options.padding={max(pad, 0)}")
@@ -248,11 +256,11 @@ class _Question:
             return
         if not rows:
             rows = max(2, int(items.max()) + 1)
-            told = f"tokens are below {rows}, by the largest given one; the file has no limit"
+            reason = f"tokens are below {rows}, by the largest given one; the file has no limit"
         else:
-            told = f"tokens are below {rows}, the rows of the table that they index"
-        protected = special_tokens(items, pad)
-        self._take(told, domain__options__vocabulary=rows, domain__options__protected=protected)
+            reason = f"tokens are below {rows}, the rows of the table that they index"
+        protected = find_special_tokens(items, pad)
+        self._take(reason, domain__options__vocabulary=rows, domain__options__protected=protected)
 
     def _settle_pictures(self, inputs: GivenInputs) -> None:
         request, spec, params = self._request, self._signature.given[0], self._params
@@ -269,7 +277,7 @@ class _Question:
             return
         known = _of_channels(named, channels := inputs.items.shape[-1])
         quantised = [signature.given[0] for signature in (self._signature, self._other)]
-        ranges = (of_range(one, known, inputs.items) for one in quantised)
+        ranges = (find_preprocessing_by_range(one, known, inputs.items) for one in quantised)
         kept = next((name for name in ranges if name is not None), None)
         if kept is not None and inputs.labels is None:
             why = "its numbers fill the range that the quantised input keeps"
@@ -283,14 +291,14 @@ class _Question:
                 changed = {"preprocessing": preprocessing, "channels": order}
                 feeding = params.feeding.model_copy(update=changed)
                 seen = self._seen[feeding.model_dump_json()] = original.look(feeding)
-                scene = scene_of(self._signature, inputs, seen)
+                scene = build_output_context(self._signature, inputs, seen)
                 return () if seen.mute else seen.outputs, scene
 
             colours = channels == 3 and inputs.labels is not None
             stated = params.comparison.kind if request.settles("vet.comparison") else None
             tried = try_preprocessing(known, colours, ask, request.comparison or stated)
 
-        chosen, why = best(tried, kept)
+        chosen, why = choose_preprocessing(tried, kept)
         self._tries = len(tried)
         self._overrides.append(f"vet.tried={hydra_value([one.recorded() for one in tried])}")
         self._take_preprocessing(named, chosen.name, chosen.channels, why)
@@ -301,12 +309,12 @@ class _Question:
         return {path.stem: read_yaml(path) for path in sorted(folder.glob("*.yaml"))}
 
     def _other_preprocessing(self, tried: GivenInputs, own: OriginalAnswers) -> str:
-        """See :func:`doubt_preprocessing`; nothing where no pictures are preprocessed."""
+        """See :func:`check_preprocessing`; nothing where no pictures are preprocessed."""
         params = self._params
         if tried.kind != "images" or params.feeding.preprocessing is None:
             return ""
         known = _of_channels(self._preprocessings(), tried.items.shape[-1])
-        return doubt_preprocessing(self._given.compressed, params, known, tried, own)
+        return check_preprocessing(self._given.compressed, params, known, tried, own)
 
     def _take_preprocessing(
         self, named: Mapping[str, Any], name: str, channels: str, why: str
@@ -333,8 +341,8 @@ class _Question:
             choice = replace(choice, options=request.options)
         if not settled:
             self._overrides += _comparison(choice)
-        told = "as was asked" if request.comparison else f"{choice.why} (another: --comparison)"
-        self._said.append(f"outputs are compared by {choice.kind}: {told}")
+        reason = "as was asked" if request.comparison else f"{choice.why} (another: --comparison)"
+        self._said.append(f"outputs are compared by {choice.kind}: {reason}")
         usual = [o.name for o in seen.outputs if not o.integer] or [o.name for o in seen.outputs]
         if all_real and names != usual:
             self._take(f"compared are the outputs {', '.join(names)}", feeding__outputs=list(names))
@@ -355,12 +363,14 @@ class _Question:
             tried: some of the inputs.
         """
         params = self._params
-        names = compared_names(params, seen.outputs)
+        names = choose_compared_names(params, seen.outputs)
         chosen = params.feeding.outputs is not None
-        if self._request.settles("vet.matching") or told_by_names(names, chosen, other.outputs):
+        if self._request.settles("vet.matching") or are_matched_by_name(
+            names, chosen, other.outputs
+        ):
             return
         own = own or ask_model(self._given.original, params.feeding, tried)
-        matching = matching_outputs(
+        matching = match_outputs(
             str(self._request.compressed), names, chosen, own.outputs, other.outputs
         )
         if matching:
@@ -375,7 +385,7 @@ class _Question:
 def _of_channels(named: Mapping[str, Any], channels: int) -> dict[str, PreprocessingParams]:
     """Preprocessings of pictures with so many channels, by name."""
     known = {name: validate(PreprocessingParams, values) for name, values in named.items()}
-    return {name: one for name, one in known.items() if len(one.mean) in (1, channels)}
+    return {name: p for name, p in known.items() if len(p.mean) in (1, channels)}
 
 
 def _comparison(choice: ComparisonChoice) -> list[str]:

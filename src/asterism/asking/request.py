@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
-from asterism.data.given import Arrays, files_of, kind_of, type_of_arrays
+from asterism.data.given import ArrayInputs, infer_kind, list_input_files, read_input_dtype
 from asterism.data.kinds import INPUT_KINDS
 from asterism.dvc_hydra.overrides import hydra_value
 from asterism.models.signatures.signature import (
@@ -25,8 +25,8 @@ from asterism.models.signatures.signature import (
     SEGMENTS,
     Signature,
     TensorSpec,
+    infer_role,
     kind_of_inputs,
-    role_of,
 )
 from asterism.models.tensor_models.feeding import NO_PADDING
 from asterism.models.tensor_models.subjects import Subject, subject_of
@@ -59,7 +59,7 @@ class VetRequest:
 
     original: Path | Subject
     compressed: Path | Subject
-    inputs: Path | Arrays
+    inputs: Path | ArrayInputs
     kind: str | None = None
     comparison: str | None = None
     options: Mapping[str, Any] | None = None
@@ -135,7 +135,7 @@ def describe_signature(signature: Signature) -> str:
     return f"takes {takes}; gives {gives}"
 
 
-def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str]:
+def resolve_kind(request: VetRequest, signature: Signature) -> tuple[str, str]:
     """The kind of inputs, and how it was found out."""
     if request.kind is not None:
         if request.kind not in INPUT_KINDS:
@@ -144,11 +144,11 @@ def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str
     by_model, why = kind_of_inputs(signature)
     told = f"kind {by_model}: {why} (another: --kind)"
     inputs = request.inputs
-    if isinstance(inputs, Arrays):
+    if isinstance(inputs, ArrayInputs):
         dtype: np.dtype[Any] | None = inputs.items.dtype
     else:
-        files = files_of(inputs)
-        by_files = kind_of(files)
+        files = list_input_files(inputs)
+        by_files = infer_kind(files)
         if by_files == "bytes" and not _takes_bytes(by_model, signature.given[0]):
             how = "turn texts into rows of tokens" if by_model == "tokens" else "convert it"
             raise UserError(
@@ -157,13 +157,13 @@ def kind_of_request(request: VetRequest, signature: Signature) -> tuple[str, str
             )
         if by_files is not None:
             return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"
-        dtype = type_of_arrays(files[0])
+        dtype = read_input_dtype(files[0])
     if by_model == "images" and dtype not in (None, np.uint8):
         return "tensors", "kind tensors: they are no bytes, as pictures are (another: --kind)"
     return by_model, told
 
 
-def padding_of(items: NDArray[Any], usual: int) -> int | None:
+def find_padding_token(items: NDArray[Any], usual: int) -> int | None:
     """The padding token: the one that most often occurs more than once at the end of a text.
 
     Where none does, that is the usual one, unless it stands between other tokens: then it is a
@@ -178,15 +178,15 @@ def padding_of(items: NDArray[Any], usual: int) -> int | None:
     return None if (before & behind[:, ::-1] & ~others).any() else usual
 
 
-def told_padding(items: NDArray[Any]) -> tuple[int, str]:
+def resolve_padding(items: NDArray[Any]) -> tuple[int, str]:
     """The padding that models get, and a sentence about it."""
-    pad = padding_of(items, 0)
+    pad = find_padding_token(items, 0)
     if pad is None:
         return NO_PADDING, "no text is padded: the token 0 occurs between others"
     return pad, f"texts are padded with the token {pad}"
 
 
-def special_tokens(items: NDArray[Any], padding: int) -> list[int]:
+def find_special_tokens(items: NDArray[Any], padding: int) -> list[int]:
     """Tokens with which every text begins or ends, such as the marks of a sentence's ends."""
     if len(items) < _FEWEST:
         return []
@@ -197,7 +197,7 @@ def special_tokens(items: NDArray[Any], padding: int) -> list[int]:
     return sorted(same - {padding})
 
 
-def told_inputs(texts: Sequence[str]) -> Told:
+def parse_further_inputs(texts: Sequence[str]) -> Told:
     """The further inputs that ``NAME=NUMBER`` and ``NAME=ROLE`` describe, by name.
 
     Raises:
@@ -218,7 +218,7 @@ def _told(text: str) -> tuple[str, float | str]:
         ) from None
 
 
-def following_roles(original: Signature, compressed: Signature, told: Told) -> dict[str, str]:
+def infer_roles(original: Signature, compressed: Signature, told: Told) -> dict[str, str]:
     """Roles of the compressed model's inputs with unclear names, taken from the original's.
 
     Only where nothing is guessed: the main input differs from all others in form, and so does an
@@ -240,7 +240,7 @@ def following_roles(original: Signature, compressed: Signature, told: Told) -> d
     unnamed = [
         (_form(spec), spec.name)
         for spec in others
-        if spec.name not in told and role_of(spec.name) is None
+        if spec.name not in told and infer_role(spec.name) is None
     ]
     roles = _of_one_form(missing)
     return {name: roles[form] for form, name in _of_one_form(unnamed).items() if form in roles}
@@ -255,7 +255,7 @@ def _of_one_form(pairs: Sequence[tuple[_Form, str]]) -> dict[_Form, str]:
 def _role(spec: TensorSpec, told: Told) -> str | None:
     """What an input is to the tokens; None where it is a number, or where nothing tells."""
     value = told.get(spec.name)
-    return role_of(spec.name) if value is None else value if isinstance(value, str) else None
+    return infer_role(spec.name) if value is None else value if isinstance(value, str) else None
 
 
 def _form(spec: TensorSpec) -> _Form:

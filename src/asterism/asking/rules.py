@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from asterism.asking.maps import frames, map_of_integers, map_of_places
+from asterism.asking.maps import recognise_frame_scores, recognise_integer_map, recognise_map
 from asterism.asking.outputs import (
     ComparisonChoice,
     Output,
     OutputContext,
-    by_chance,
-    open_question,
-    right_of,
+    ambiguous_output_error,
+    compute_accuracy,
+    is_chance_level,
 )
 
 #: Numbers that are one label each, so that a map has to have more.
@@ -46,7 +46,7 @@ def choose_comparison(output: Output, scene: OutputContext) -> ComparisonChoice:
         UserError: the file and the values leave it open; it says what may be asked for.
     """
     if not output.values.size:
-        raise open_question(output, "top_label", "regression", because="it holds nothing")
+        raise ambiguous_output_error(output, "top_label", "regression", because="it holds nothing")
     for rule in _RULES:
         choice = rule(output, scene)
         if choice is not None:
@@ -54,26 +54,26 @@ def choose_comparison(output: Output, scene: OutputContext) -> ComparisonChoice:
     if len(output.axes) == 1:
         because = ""
         if scene.labels is not None:
-            right = right_of(output.rows, scene.labels)
+            right = compute_accuracy(output.rows, scene.labels)
             because = (
                 f"its largest number is the label of {right:.0%} of the inputs: are the labels "
                 "(--labels) the model's classes, and the preprocessing (--preprocessing) right?"
             )
         fitting = ["top_label", "multi_label", "regression", "embedding"]
-        raise open_question(output, *fitting, because=because)
+        raise ambiguous_output_error(output, *fitting, because=because)
     framed = ["frame_scores", "sequence"] if len(output.axes) == 2 else ["label_map"]
     mapped = ["label_map"] if scene.kind == "images" and len(output.axes) == 2 else []
-    raise open_question(output, *framed, *mapped, "regression", "embedding")
+    raise ambiguous_output_error(output, *framed, *mapped, "regression", "embedding")
 
 
 def _whole_numbers(output: Output, scene: OutputContext) -> ComparisonChoice | None:
     if not output.integer:
         return None
     if output.by_softmax or output.by_sigmoid:
-        raise open_question(
+        raise ambiguous_output_error(
             output, "top_label", "multi_label", because="integers that stand for a score each"
         )
-    found = map_of_integers(output, scene)
+    found = recognise_integer_map(output, scene)
     if found is not None:
         return found
     few = math.prod(output.shape) <= _FEW
@@ -127,17 +127,17 @@ def _one_number(output: Output, scene: OutputContext) -> ComparisonChoice | None
             return ComparisonChoice("multi_label", f"{name} is one score, and labels are 0 and 1")
         for threshold, told in ((0.0, "logit"), (0.5, "score")):
             answers = (output.rows[:, 0] >= threshold).astype(int)
-            if not by_chance(answers, scene.labels):
+            if not is_chance_level(answers, scene.labels):
                 why = f"{name} is one {told}, whose labels are told at {threshold:g}"
                 return ComparisonChoice("multi_label", why, {"thresholds": [threshold]})
-        raise open_question(
+        raise ambiguous_output_error(
             output, "multi_label", "regression", because="one number, and labels are 0 and 1"
         )
     if output.within_unit and not output.linear:
         if output.named("prob", "confidence"):
             return ComparisonChoice("multi_label", f"{name} is one probability by its name")
         if output.made_by not in _NUMBERS_BY:
-            raise open_question(
+            raise ambiguous_output_error(
                 output, "multi_label", "regression", because="one number from 0 to 1"
             )
     return _amounts(output, f"{name} is one number that no sigmoid makes")
@@ -175,9 +175,9 @@ def _right(output: Output, scene: OutputContext) -> bool:
     """
     if scene.labels is None or scene.labels.max() >= output.rows.shape[1]:
         return False
-    if right_of(output.rows, scene.labels) <= _MOSTLY:
+    if compute_accuracy(output.rows, scene.labels) <= _MOSTLY:
         return False
-    return not by_chance(output.rows.argmax(axis=1), scene.labels)
+    return not is_chance_level(output.rows.argmax(axis=1), scene.labels)
 
 
 def _numbers(output: Output, scene: OutputContext) -> ComparisonChoice | None:
@@ -209,7 +209,7 @@ _RULES: tuple[Callable[[Output, OutputContext], ComparisonChoice | None], ...] =
     _vector,
     _one_number,
     _classes,
-    map_of_places,
-    frames,
+    recognise_map,
+    recognise_frame_scores,
     _numbers,
 )

@@ -47,9 +47,9 @@ class ImageSet:
     def summary(self) -> dict[str, Any]:
         """Numbers for the metrics, each over the images that have it; None where none has."""
         return {
-            "success": mean_of(self.success[self.judged]),
-            "l2_mean": mean_of(self.l2[self.changed]),
-            "linf_mean": mean_of(self.linf[self.changed]),
+            "success": mean_or_none(self.success[self.judged]),
+            "l2_mean": mean_or_none(self.l2[self.changed]),
+            "linf_mean": mean_or_none(self.linf[self.changed]),
         }
 
     def per_input(self) -> dict[str, NDArray[Any]]:
@@ -57,7 +57,7 @@ class ImageSet:
         return {name: array for name, array in vars(self).items() if name != "images"}
 
 
-def mean_of(values: NDArray[Any]) -> float | None:
+def mean_or_none(values: NDArray[Any]) -> float | None:
     """The mean, None of no values."""
     return float(values.mean()) if len(values) else None
 
@@ -70,7 +70,7 @@ def prefix_facts(facts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, N
 
 
 @dataclass(frozen=True)
-class Split:
+class TestSetSplit:
     """The test inputs, parted into the test set to be judged and a pool of other clean inputs.
 
     Attributes:
@@ -173,7 +173,7 @@ class AugmentationSet(ImageSet):
 
     def summary(self) -> dict[str, Any]:
         """See :meth:`ImageSet.summary`."""
-        rounded = mean_of(self.success_rounded[self.judged])
+        rounded = mean_or_none(self.success_rounded[self.judged])
         return {"inputs": len(self.images), **super().summary(), "success_rounded": rounded}
 
     def save(self, path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.methods import (
     AttackParams,
@@ -24,12 +24,12 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream
-from asterism.models.images_and_scores import notes_on_scores
+from asterism.models.images_and_scores import check_scores
 
 
 def augment_tests(
     network: PixelNetwork, images: NDArray[np.uint8], labels: Ints, params: AttackParams, seed: int
-) -> tuple[Split, dict[str, AugmentationSet]]:
+) -> tuple[TestSetSplit, dict[str, AugmentationSet]]:
     """Part test inputs into the test set and others, and make augmentations of the test set.
 
     Args:
@@ -40,9 +40,9 @@ def augment_tests(
         seed: root of the random streams.
 
     Raises:
-        UserError: as :meth:`.Split.draw` and :func:`make_augmentations`.
+        UserError: as :meth:`.TestSetSplit.draw` and :func:`make_augmentations`.
     """
-    split = Split.draw(len(images), params.base_share, seed)
+    split = TestSetSplit.draw(len(images), params.base_share, seed)
     return split, make_augmentations(PixelEstimator(network), images, labels, split, params, seed)
 
 
@@ -50,7 +50,7 @@ def make_augmentations(
     estimator: PixelEstimator,
     images: NDArray[np.uint8],
     labels: Ints,
-    split: Split,
+    split: TestSetSplit,
     params: AttackParams,
     seed: int,
 ) -> dict[str, AugmentationSet]:
@@ -72,10 +72,10 @@ def make_augmentations(
             user's that cannot be added.
     """
     attacks = build_attacks(params)
-    natural = natural_augmentations(images, split, params.inputs, params, seed)
+    natural = read_natural_augmentations(images, split, params.inputs, params, seed)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
-    notes_on_scores(estimator.predict(victims.images))
+    check_scores(estimator.predict(victims.images))
     augmentations = {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         mine = victims.part(0, attack.inputs)
@@ -89,7 +89,7 @@ def _choose_victims(
     estimator: PixelEstimator,
     images: NDArray[np.uint8],
     labels: Ints,
-    split: Split,
+    split: TestSetSplit,
     count: int,
     seed: int,
 ) -> AttackSeeds:
@@ -137,8 +137,8 @@ _CHUNK = 512
 Images = NDArray[np.uint8]
 
 
-def natural_augmentations(
-    images: Images, split: Split, count: int, params: AttackParams, seed: int
+def read_natural_augmentations(
+    images: Images, split: TestSetSplit, count: int, params: AttackParams, seed: int
 ) -> dict[str, AugmentationSet]:
     """The natural augmentation that is asked for, under its name; nothing where none is.
 
@@ -160,11 +160,11 @@ def natural_augmentations(
         drawn = np.sort(stream(seed, "attack", OWN).permutation(len(own))[:count])
         log.info("own natural images", file=str(path), images=len(own), added=len(drawn))
         return {OWN: AugmentationSet.natural(as_pixels(own[drawn]))}
-    chosen = split.pool[farthest_first(images[split.pool], images[split.base], count)]
+    chosen = split.pool[choose_farthest(images[split.pool], images[split.base], count)]
     return {SEMANTIC: AugmentationSet.natural(as_pixels(images[chosen]), chosen)}
 
 
-def farthest_first(pool: Images, base: Images, count: int) -> Ints:
+def choose_farthest(pool: Images, base: Images, count: int) -> Ints:
     """Positions of the ``count`` images of the pool that differ most from the base.
 
     Farthest-first traversal (Gonzalez 1985): each choice has the greatest distance to its nearest

@@ -10,8 +10,8 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, Split, prefix_facts
-from asterism.attacks.augmenting import natural_augmentations
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit, prefix_facts
+from asterism.attacks.augmenting import read_natural_augmentations
 from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
 from asterism.attacks.methods import (
@@ -21,7 +21,7 @@ from asterism.attacks.methods import (
     Floats,
     as_levels,
     as_pixels,
-    build_suitable,
+    build_suitable_attacks,
 )
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
@@ -71,7 +71,7 @@ class AttackPlan:
         natural: the natural augmentations.
     """
 
-    split: Split
+    split: TestSetSplit
     inputs: int
     natural: dict[str, AugmentationSet]
 
@@ -89,11 +89,11 @@ class AttackPlan:
                 f"{len(images)} test images are too few to attack some and to draw controls from: "
                 f"at least {needed} are needed, so give more rows, or a larger driving.test_share"
             )
-        split = Split.draw(len(images), params.base_share, seed)
+        split = TestSetSplit.draw(len(images), params.base_share, seed)
         inputs = min(params.inputs, len(split.base) // _SHARE, len(split.pool) // _SHARE)
         if inputs < params.inputs:
             log.warning("fewer inputs attacked", wanted=params.inputs, possible=inputs)
-        return cls(split, inputs, natural_augmentations(images, split, inputs, params, seed))
+        return cls(split, inputs, read_natural_augmentations(images, split, inputs, params, seed))
 
 
 def attack_regressor(
@@ -125,7 +125,7 @@ def attack_regressor(
     pixels = as_pixels(images[chosen])
     outputs = estimator.predict(pixels)
     victims = AttackSeeds(pixels, outputs, chosen, seed)
-    attacks = build_suitable(
+    attacks = build_suitable_attacks(
         params, lambda attack: not attack.needs_classifier, "a regressor has no classes"
     )
     augmentations, moved = {}, {}

@@ -13,7 +13,7 @@ from asterism.attacks.methods import Floats
 from asterism.models.images_and_scores import PreprocessingParams
 
 
-def on_pixels(
+def build_pixel_function(
     function: Callable[[Any], Any], preprocessing: PreprocessingParams
 ) -> Callable[[Any], Any]:
     """A function of a model's input as one of pixels in [0, 1]."""
@@ -39,7 +39,7 @@ class KerasNetwork:
     ) -> None:
         self.shape = shape or tuple(int(n) for n in model.inputs[0].shape[1:])
         self.width = int(model.outputs[0].shape[-1])
-        outputs = on_pixels(lambda x: model(x, training=False), preprocessing)
+        outputs = build_pixel_function(lambda x: model(x, training=False), preprocessing)
         images = tf.TensorSpec((None, *self.shape), tf.float32)
         self._outputs = tf.function(outputs, [images], autograph=False)
 

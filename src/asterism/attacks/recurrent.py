@@ -18,17 +18,17 @@ from asterism.attacks.methods import (
     Ints,
     as_levels,
     as_pixels,
-    build_suitable,
+    build_suitable_attacks,
+    draw_noise_of_length,
     l2,
     linf,
-    noise_of_length,
 )
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream
 from asterism.data import Dataset
-from asterism.models.images_and_scores import PreprocessingParams, notes_on_scores
-from asterism.models.keras_models.layers import up_to_logits
+from asterism.models.images_and_scores import PreprocessingParams, check_scores
+from asterism.models.keras_models.layers import cut_softmax
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 from asterism.models.recurrent.trained import open_trained, trained_file
 
@@ -81,16 +81,16 @@ def attack_recurrent(
     if file.suffix not in KERAS_SUFFIXES:
         log.warning("this network's format gives no gradients: not attacked", file=file.name)
         return {}
-    attacks = build_suitable(
+    attacks = build_suitable_attacks(
         params, lambda attack: attack.through_time, "they do not work through time"
     )
     if not attacks:
         return {}
     shape = open_trained(folder).sequence_shape(images.shape[1:])
-    estimator = PixelEstimator(KerasNetwork(up_to_logits(load_keras(file)), _UNIT, shape))
+    estimator = PixelEstimator(KerasNetwork(cut_softmax(load_keras(file)), _UNIT, shape))
     sequences = as_pixels(images).reshape(-1, *shape)
     scores = estimator.predict(sequences)
-    notes_on_scores(scores)
+    check_scores(scores)
     correct = np.flatnonzero(scores.argmax(axis=1) == labels)
     if not len(correct):
         raise UserError("the recurrent network classifies no test input correctly: none to attack")
@@ -106,7 +106,7 @@ def attack_recurrent(
     for place, name in enumerate(list(found)):
         lengths = l2(found[name], victims.images)
         control = f"{CONTROL}_of_{name}" if place else CONTROL
-        found[control] = noise_of_length(pictures, lengths, chosen, seed)
+        found[control] = draw_noise_of_length(pictures, lengths, chosen, seed)
     return {
         name: _judge(estimator, changed.reshape(pictures.shape), victims)
         for name, changed in found.items()

@@ -17,11 +17,11 @@ from asterism.cli.program import (
     ShowPage,
     app,
     enter_project,
-    keep_whole,
+    keep_packed_model,
+    packed_models,
     show_page,
-    whole_models,
 )
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 
@@ -57,32 +57,32 @@ def judge_tests(
     command runs a DVC experiment in a workspace of its own, so that the cache answers the same
     question the next time.
     """
-    from asterism.asking.lanes import JudgeRequest, settle_judging
+    from asterism.asking.lanes import JudgeRequest, resolve_judging
     from asterism.models.tensor_models.trial import require_runs
-    from asterism.project import conf_of, place_of_project
+    from asterism.project import find_conf_tree, find_project_folder
     from asterism.sweep.app import sweep_command
     from asterism.sweep.point import KEPT
-    from asterism.sweep.points import fitting_name
+    from asterism.sweep.points import derive_sweep_name
     from asterism.sweep.worker import SweepRequest
 
     if as_json and dry_run:
         raise UserError("--json prints the answers, and --dry-run has none: give one of them")
     tell = partial(say, error=as_json)
-    conf = conf_of(place_of_project(Path.cwd()))
-    data = str(whole_path(Path(data))) if Path(data).exists() else data
-    with whole_models(model) as (file,):
+    conf = find_conf_tree(find_project_folder(Path.cwd()))
+    data = str(absolute_path(Path(data))) if Path(data).exists() else data
+    with packed_models(model) as (file,):
         require_runs(file, model)
         asked = JudgeRequest(
             model=file, data=data, preprocessing=preprocessing, overrides=override or ()
         )
-        settled = settle_judging(asked, conf)
+        settled = resolve_judging(asked, conf)
         enter_project(tell, settled.overrides)
-        if (stays := keep_whole(file)) != file:
+        if (stays := keep_packed_model(file)) != file:
             asked = replace(asked, model=stays)
-            settled = settle_judging(asked, Path("conf"))
+            settled = resolve_judging(asked, Path("conf"))
     for line in settled.said:
         tell(line)
-    called = name or fitting_name(f"judge-tests-{asked.model.stem}")
+    called = name or derive_sweep_name(f"judge-tests-{asked.model.stem}")
     folder, lane = Path("sweeps", called, "points/0000"), settled.lane
     run = SweepRequest(
         overrides=settled.overrides, targets=[lane.stage], name=called, jobs=2, kept=lane.kept

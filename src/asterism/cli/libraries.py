@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import LIBRARIES, app, require_root
+from asterism.cli.program import LIBRARIES, app, require_project_root
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 
@@ -30,15 +30,15 @@ def findings(
     from asterism.core.resuming.work_units import work_units
     from asterism.core.running.stage import load_script
     from asterism.differential.engine.execution import backends_of, parts_of
-    from asterism.differential.engine.record import Record
-    from asterism.differential.oracle.finding import signature
+    from asterism.differential.engine.record import ExecutionRecord
+    from asterism.differential.oracle.finding import defect_signature
     from asterism.differential.oracle.oracle import judge_all
     from asterism.differential.params import TriageSettings
-    from asterism.differential.triage.shrink_cache import remembered, triage_run
+    from asterism.differential.triage.shrink_cache import open_shrunk_findings, triage_run
     from asterism.differential.triage.triage import FindingsToTriage, triage_and_write
     from asterism.memo.graphs.store import read_models
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     if triage is not None and triage.exists():
         raise UserError(f"{triage} is there already: name a new folder")
     execution = load_script(Path("stages"), "execute_models")
@@ -48,14 +48,14 @@ def findings(
     units = work_units("execute_models", read_params(execution.Params), execution.INPUTS)
     given = params.execute
     parts = parts_of(graphs, backends_of(given), given.distributions, given.more_share)
-    record = Record.merged(units.so_far(parts, Record.copied))
+    record = ExecutionRecord.merged(units.so_far(parts, ExecutionRecord.copied))
     judged = judge_all(graphs, record, params.judge, params.seed)
     say(f"{len(record)} of {len(graphs)} models have run; {len(judged.findings)} findings")
-    counts = Counter(signature(finding) for finding in judged.findings)
+    counts = Counter(defect_signature(finding) for finding in judged.findings)
     for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         say(f"{count:6}  {name}")
     if triage is not None:
         found = FindingsToTriage(judged.findings, graphs, later.WEIGHTS, judged.excluded)
-        with remembered(triage_run(later.WEIGHTS, params)) as memory:
+        with open_shrunk_findings(triage_run(later.WEIGHTS, params)) as memory:
             metrics = triage_and_write(found, params, triage, memory)
         say(f"{metrics['unique']} unique findings are written to {triage}/")

@@ -16,12 +16,12 @@ from asterism.cli.program import (
     ShowPage,
     app,
     enter_project,
-    keep_whole,
-    require_root,
+    keep_packed_model,
+    packed_models,
+    require_project_root,
     show_page,
-    whole_models,
 )
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 from asterism.dvc_hydra.overrides import hydra_text
@@ -49,33 +49,33 @@ def check(
     """
     if models or inputs:
         from asterism.asking.model_description import (
-            Unreadable,
+            UnreadableFile,
             describe_inputs,
             describe_model,
-            input_facts,
-            look_at_all,
-            model_facts,
+            examine_models,
+            inputs_as_json,
+            model_as_json,
         )
 
-        looked = look_at_all(models or [])
+        looked = examine_models(models or [])
         if as_json:
-            given = None if inputs is None else input_facts(inputs)
-            say_json({"models": [model_facts(one) for one in looked], "inputs": given})
+            given = None if inputs is None else inputs_as_json(inputs)
+            say_json({"models": [model_as_json(one) for one in looked], "inputs": given})
         else:
             for one in looked:
-                say(*describe_model(one), error=isinstance(one, Unreadable))
+                say(*describe_model(one), error=isinstance(one, UnreadableFile))
             if inputs is not None:
                 say(describe_inputs(inputs))
         sys.exit(1 if any(one.fault for one in looked) else 0)
     if as_json:
         raise UserError("--json describes models and inputs: name at least one")
     from asterism.config import check_params
-    from asterism.dvc_hydra.commands import errors_of_dvc
+    from asterism.dvc_hydra.commands import report_dvc_errors
     from asterism.sweep.sharing import clean_cache
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     check_params(Path.cwd())
-    with errors_of_dvc():
+    with report_dvc_errors():
         clean_cache(Path.cwd())
     say("params.yaml is valid, and the cache holds nothing that the checks reject")
 
@@ -166,13 +166,13 @@ def vet(
         }  # fmt: skip
         word = _repeat(check, {k: path for k, path in files.items() if path is not None}, as_json)
         sys.exit(EXIT_CODES[word] if exit_code else 0)
-    from asterism.asking.question import settle
+    from asterism.asking.question import resolve_question
     from asterism.asking.request import VetRequest
     from asterism.core.files.records import record_as_json
-    from asterism.project import conf_of, place_of_project
+    from asterism.project import find_conf_tree, find_project_folder
     from asterism.sweep.app import sweep_command
     from asterism.sweep.point import VETTED
-    from asterism.sweep.points import fitting_name
+    from asterism.sweep.points import derive_sweep_name
     from asterism.sweep.worker import SweepRequest
     from asterism.vetting.certificate import explain_repair, read_certificate
     from asterism.vetting.demo import FOLDER, make_demo
@@ -190,28 +190,28 @@ def vet(
         raise UserError(
             "give the original, the compressed model and --inputs, or --demo, or --check FILE"
         )
-    called = name or fitting_name(f"vet-{compressed.stem}")
-    place = place_of_project(Path.cwd())
+    called = name or derive_sweep_name(f"vet-{compressed.stem}")
+    place = find_project_folder(Path.cwd())
     folder = Path("sweeps") / called / "points/0000" / VETTED.name
-    with whole_models(original, compressed) as models:
+    with packed_models(original, compressed) as models:
         request = VetRequest(
             original=models[0],
             compressed=models[1],
-            inputs=whole_path(inputs),
+            inputs=absolute_path(inputs),
             kind=kind,
             comparison=comparison,
-            labels=labels and whole_path(labels),
+            labels=labels and absolute_path(labels),
             preprocessing=preprocessing,
             constants=constant or (),
             minutes=minutes,
             overrides=override or (),
             earlier=place / folder / CERTIFICATE,
         )
-        settled = settle(request, conf_of(place))
+        settled = resolve_question(request, find_conf_tree(place))
         overrides, said = settled.overrides, settled.said
         enter_project(tell, overrides)
         for model in models:
-            named = hydra_text(str(keep_whole(model)))
+            named = hydra_text(str(keep_packed_model(model)))
             overrides = [text.replace(hydra_text(str(model)), named) for text in overrides]
     for line in said:
         tell(line)
@@ -251,7 +251,7 @@ def _repeat(certificate: Path, files: dict[str, Path], as_json: bool) -> Word:
     from asterism.vetting.repeating import repeat_certificate
 
     given = [name for name in files if name in ("original", "compressed")]
-    with whole_models(*(files[name] for name in given)) as models:
+    with packed_models(*(files[name] for name in given)) as models:
         repeated = repeat_certificate(certificate, files | dict(zip(given, models, strict=True)))
     if as_json:
         say_json({"holds": repeated.holds, "differences": repeated.differences})

@@ -11,15 +11,23 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_own_root, require_root
-from asterism.cli.projects import stage_names
+from asterism.cli.program import (
+    KEEP,
+    LOOK,
+    RUN,
+    AsJson,
+    app,
+    enter_own_project,
+    require_project_root,
+)
+from asterism.cli.projects import list_stage_names
 from asterism.core.files.artifacts import replacing
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import name_first
+from asterism.core.messages.escaping import list_first
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.settings.yaml_files import parse_yaml, read_yaml
-from asterism.report.base.section import leaves
+from asterism.report.base.section import flatten_mapping
 
 ShardCount = Annotated[
     int,
@@ -44,7 +52,7 @@ def params(
     """Compose conf/ into params.yaml, and validate it."""
     from asterism.config import compose
 
-    require_root("conf")
+    require_project_root("conf")
     target = Path("params.yaml")
     text = compose(Path("conf"), override or [])
     if not check:
@@ -58,8 +66,8 @@ def params(
 
 def _tell_of_changed_parameters(what: str) -> None:
     """Say it where params.yaml is not the commit's, as `dvc exp run` leaves it."""
-    if changed := changed_parameters(Path.cwd()):
-        say(f"params.yaml differs from the commit in {name_first(changed)}: {what}")
+    if changed := find_changed_parameters(Path.cwd()):
+        say(f"params.yaml differs from the commit in {list_first(changed)}: {what}")
 
 
 @app.command(rich_help_panel=RUN)
@@ -71,7 +79,10 @@ def sweep(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            "--target", "-t", help="Run this stage and what it needs.", autocompletion=stage_names
+            "--target",
+            "-t",
+            help="Run this stage and what it needs.",
+            autocompletion=list_stage_names,
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the sweep and its folder.")] = None,
@@ -89,7 +100,7 @@ def sweep(
     from asterism.sweep.app import sweep_command
     from asterism.sweep.worker import SweepRequest
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     _tell_of_changed_parameters("no point reads it, each composes its own of conf/")
     request = SweepRequest(
         overrides=overrides or [],
@@ -107,7 +118,7 @@ def sweep(
 def repro(
     targets: Annotated[
         list[str] | None,
-        typer.Argument(help="Stages to run; default: all.", autocompletion=stage_names),
+        typer.Argument(help="Stages to run; default: all.", autocompletion=list_stage_names),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Stages that run at once.")] = 1,
     shards: ShardCount = 1,
@@ -118,22 +129,22 @@ def repro(
     from asterism.config import check_params
     from asterism.core.running.footprint import Footprint
     from asterism.core.running.stage import record_run
-    from asterism.dvc_hydra.commands import errors_of_dvc
+    from asterism.dvc_hydra.commands import report_dvc_errors
     from asterism.dvc_hydra.repository import open_checked_repository
     from asterism.dvc_hydra.saved_state import remove_unneeded_state
-    from asterism.sweep.interrupt import terminated_as_by_ctrl_c
+    from asterism.sweep.interrupt import treat_sigterm_as_sigint
     from asterism.sweep.launch import make_shards
     from asterism.sweep.pipeline import (
         StageFailedError,
+        find_outdated_stages,
         lock_folder,
-        open_ends,
         run_stages,
         use_this_python,
     )
     from asterism.sweep.plan import read_plan
     from asterism.sweep.workspace import BACK
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     root = Path.cwd()
     check_params(root)
     _tell_of_changed_parameters(f"`{BACK}` brings it back")
@@ -141,10 +152,10 @@ def repro(
     use_this_python()
     started, footprint = time.perf_counter(), Footprint()
     try:
-        with errors_of_dvc(), terminated_as_by_ctrl_c():
+        with report_dvc_errors(), treat_sigterm_as_sigint():
             repository = open_checked_repository(root)
             plan = read_plan(repository, targets or [])
-            stale = open_ends(repository, plan)
+            stale = find_outdated_stages(repository, plan)
             ran = run_stages(repository, plan, stale, jobs, lock_folder(root), spread)
         remove_unneeded_state()  # also that of a run that was killed when its stages were committed
     except StageFailedError as error:
@@ -167,8 +178,8 @@ def remote(
     """Make a folder or an address the shared remote of push and pull."""
     from asterism.project import share_project
 
-    address = url if "://" in url else str(whole_path(Path(url).expanduser()))
-    require_own_root()
+    address = url if "://" in url else str(absolute_path(Path(url).expanduser()))
+    enter_own_project()
     say(*share_project(Path.cwd(), address))
 
 
@@ -182,11 +193,11 @@ def push(
 
     This is what `dvc push --run-cache` and `dvc exp push --all-commits` do.
     """
-    from asterism.dvc_hydra.commands import errors_of_dvc
+    from asterism.dvc_hydra.commands import report_dvc_errors
     from asterism.sweep.sharing import push as push_results
 
-    require_own_root()
-    with errors_of_dvc():
+    enter_own_project()
+    with report_dvc_errors():
         status = push_results(Path.cwd(), experiments)
     sys.exit(status)
 
@@ -200,12 +211,12 @@ def pull(
 ) -> None:
     """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
     from asterism.config import check_params
-    from asterism.dvc_hydra.commands import errors_of_dvc
+    from asterism.dvc_hydra.commands import report_dvc_errors
     from asterism.sweep.sharing import pull as pull_checked
 
-    require_own_root()
+    enter_own_project()
     check_params(Path.cwd())
-    with errors_of_dvc():
+    with report_dvc_errors():
         status = pull_checked(Path.cwd(), experiments)
     sys.exit(status)
 
@@ -266,7 +277,7 @@ def budget(
     """Print each stage's budget of time and memory, and what its last run here took."""
     from asterism.budget import budget_table, stage_costs, whole_run_cost
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     found, run = stage_costs(Path.cwd()), whole_run_cost(Path.cwd())
     if as_json:
         listed = [asdict(one) | {"kept": one.kept} for one in (*found, run)]
@@ -283,20 +294,20 @@ def _make_overview(folder: Path) -> None:
         write_overview(folder)
 
 
-def changed_parameters(root: Path) -> list[str]:
+def find_changed_parameters(root: Path) -> list[str]:
     """Names of the parameters whose values differ from the commit's; none where there is none.
 
     Args:
         root: the project.
     """
-    from asterism.sweep.workspace import git  # not needed by commands that run nothing
+    from asterism.sweep.workspace import run_git  # not needed by commands that run nothing
 
     try:
-        if not git(root, "status", "--porcelain", "--", "params.yaml"):
+        if not run_git(root, "status", "--porcelain", "--", "params.yaml"):
             return []
-        committed = git(root, "show", "HEAD:params.yaml")
-        before = dict(leaves(parse_yaml(committed, "params.yaml of HEAD")))
-        after = dict(leaves(read_yaml(root / "params.yaml")))
+        committed = run_git(root, "show", "HEAD:params.yaml")
+        before = dict(flatten_mapping(parse_yaml(committed, "params.yaml of HEAD")))
+        after = dict(flatten_mapping(read_yaml(root / "params.yaml")))
     except UserError:
         return []
     return [name for name in before | after if before.get(name) != after.get(name)]

@@ -19,8 +19,8 @@ from typer.core import TyperGroup
 
 from asterism import __version__
 from asterism.core.files.interrupts import require_uninterrupted
-from asterism.core.files.os_errors import rejections_told
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.os_errors import report_os_errors
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError, missing_extra
 from asterism.core.messages.terminal import escape_streams, is_terminal, say
 
@@ -117,7 +117,7 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-def require_root(needed: str) -> None:
+def require_project_root(needed: str) -> None:
     """Stop in a folder without this file of a project's root, or of another version's project."""
     from asterism.project import check_code
 
@@ -138,22 +138,22 @@ def enter_project(say: Callable[[str], None], overrides: Sequence[str] = ()) -> 
         say: told what is made.
         overrides: of the run that the project is for: it is made only if they are possible.
     """
-    from asterism.project import conf_of, is_project, make_project, place_of_project
+    from asterism.project import find_conf_tree, find_project_folder, is_project, make_project
 
-    place = place_of_project(Path.cwd())
+    place = find_project_folder(Path.cwd())
     if not is_project(place):
         if overrides:
             from asterism.config import compose
 
-            compose(conf_of(place), list(overrides))
+            compose(find_conf_tree(place), list(overrides))
         for line in make_project(place):
             say(line)
     os.chdir(place)
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
 
 
 @contextmanager
-def whole_models(*paths: Path) -> Iterator[list[Path]]:
+def packed_models(*paths: Path) -> Iterator[list[Path]]:
     """Models as one file each, by paths from the root, for as long as the block runs.
 
     Where the block fails and a model cannot even be opened, that is what is wrong.
@@ -167,32 +167,32 @@ def whole_models(*paths: Path) -> Iterator[list[Path]]:
     with ExitStack() as stack:
         files = [stack.enter_context(whole_file(path)) for path in paths]
         try:
-            yield list(map(whole_path, files))
+            yield list(map(absolute_path, files))
         except UserError:
             for file, path in zip(files, paths, strict=True):
                 require_runs(file, path)
             raise
 
 
-def keep_whole(file: Path) -> Path:
-    """Where a model of :func:`whole_models` stays, so that results can depend on it."""
+def keep_packed_model(file: Path) -> Path:
+    """Where a model of :func:`packed_models` stays, so that results can depend on it."""
     from asterism.models.signatures.reading import keep_packed as keep
     from asterism.project import PACKED
 
     return keep(file, PACKED)
 
 
-def require_own_root() -> None:
+def enter_own_project() -> None:
     """Go to the project that this folder or its git repository has, where there is one.
 
     Raises:
         UserError: there is none.
     """
-    from asterism.project import is_project, place_of_project
+    from asterism.project import find_project_folder, is_project
 
-    if is_project(place := place_of_project(Path.cwd())):
+    if is_project(place := find_project_folder(Path.cwd())):
         os.chdir(place)
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
 
 
 def show_page(page: Path, show: bool | None) -> None:
@@ -220,7 +220,7 @@ def run_program(program: typer.Typer, name: str) -> None:
     """
     escape_streams()
     try:
-        with rejections_told():
+        with report_os_errors():
             program(prog_name=name)
     except UserError as error:
         require_uninterrupted()

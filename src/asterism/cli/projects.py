@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import BEGIN, LOOK, AsJson, app, require_own_root, show_page
+from asterism.cli.program import BEGIN, LOOK, AsJson, app, enter_own_project, show_page
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say, say_json
 from asterism.core.parameters.registry import unknown
@@ -23,27 +23,26 @@ def doctor(
 
     The command changes nothing. The exit status is 1 if something prevents a run.
     """
-    from asterism.doctor import as_json as facts_of
-    from asterism.doctor import as_text, hardware, project, software
+    from asterism.doctor import checks_as_json, format_checks, hardware, project, software
 
     checks = [
-        software.python(),
-        software.requirements(),
-        software.pinned(),
-        *software.under_test(),
-        *software.programs(),
-        hardware.cores(),
-        hardware.memory(),
-        *hardware.disks(),
-        hardware.own_programs(),
-        hardware.graphics(),
-        *project.project(Path.cwd()),
+        software.check_python(),
+        software.check_requirements(),
+        software.check_pinned_versions(),
+        *software.check_libraries_under_test(),
+        *software.check_external_programs(),
+        hardware.check_cores(),
+        hardware.check_memory(),
+        *hardware.check_disks(),
+        hardware.check_programs_root(),
+        hardware.check_graphics_cards(),
+        *project.check_project(Path.cwd()),
     ]
-    facts = facts_of(checks)
+    facts = checks_as_json(checks)
     if as_json:
         say_json(facts)
     else:
-        say(*as_text(checks))
+        say(*format_checks(checks))
     sys.exit(1 if facts["error"] else 0)
 
 
@@ -83,7 +82,7 @@ def open_page(
         str,
         typer.Argument(
             help="report, vet, sweep, sweeps, manual, or the name of a sweep or vetting run.",
-            autocompletion=page_names,
+            autocompletion=list_page_names,
         ),
     ] = "report",
 ) -> None:
@@ -91,7 +90,7 @@ def open_page(
 
     `vet` and `sweep` mean the latest ones.
     """
-    require_own_root()
+    enter_own_project()
     place = find_page(Path.cwd(), page)
     show_page(place, show=True)
 
@@ -125,7 +124,7 @@ def _of_sweep(project: Path, name: str) -> Path:
     return vetted[0] if len(vetted) == 1 else folder / "index.html"
 
 
-def stage_names(incomplete: str) -> list[str]:
+def list_stage_names(incomplete: str) -> list[str]:
     """Stages that begin so; those of several variants with each that has run."""
     from asterism.core.resuming.work_units import declared_stages
     from asterism.dvc_hydra.lockfile import stage_names as names_in_lock
@@ -137,7 +136,7 @@ def stage_names(incomplete: str) -> list[str]:
     return _beginning(known, incomplete)
 
 
-def page_names(incomplete: str) -> list[str]:
+def list_page_names(incomplete: str) -> list[str]:
     """Pages that ``asterism open`` knows, and sweeps."""
     sweeps = [path.parent.name for path in Path("sweeps").glob("*/index.html")]
     return _beginning([*PAGES, *sweeps], incomplete)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import PAPERS, app, require_root
+from asterism.cli.program import PAPERS, app, require_project_root
 from asterism.core.messages.terminal import say
 
 
@@ -38,7 +38,7 @@ def reproduce(
     """Run the papers' experiments, each as a sweep, and record their numbers in results/."""
     from asterism.reproduction.app import reproduce_experiments as run
 
-    require_root("dvc.yaml")
+    require_project_root("dvc.yaml")
     status = run(
         names or [],
         scale,
@@ -60,5 +60,5 @@ def compare(
     """Compare the papers' figures with the runs in results/, and write docs/reproduction.md."""
     from asterism.reproduction.app import write_comparison as write
 
-    require_root("results")
+    require_project_root("results")
     write(check, say)

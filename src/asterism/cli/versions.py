@@ -17,12 +17,12 @@ from asterism.cli.program import (
     ShowPage,
     app,
     enter_project,
-    require_root,
+    require_project_root,
     show_page,
     with_shared_options,
 )
 from asterism.core.files.artifacts import require_file
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import say
 from asterism.core.parameters.registry import unknown
@@ -90,10 +90,10 @@ class FileRunOptions:
                     file = stack.enter_context(whole_file(path))
                 except UserError as fault:
                     faults.append(fault)
-                files.append(whole_path(file))
+                files.append(absolute_path(file))
             if faults and len(faults) == len(files):  # else a bad one is a row beside the others
                 raise faults[0]
-            batch, page = (path and whole_path(path) for path in (self.inputs, self.target))
+            batch, page = (path and absolute_path(path) for path in (self.inputs, self.target))
             enter_project(say)
             yield ComparisonRequest(
                 models=files,
@@ -131,7 +131,7 @@ def environments(
     from asterism.differential.adapters import environments as known
     from asterism.differential.comparing import libraries
 
-    require_root("conf")
+    require_project_root("conf")
     if make and remove:
         raise UserError("give --make or --remove, not both")
     if make and not names:

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 
-def calibration_reader(feeds: Iterable[Mapping[str, NDArray[Any]]]) -> Any:
+def make_calibration_reader(feeds: Iterable[Mapping[str, NDArray[Any]]]) -> Any:
     """Inputs of runs one by one, as ONNX Runtime's calibration asks for them.
 
     Args:
@@ -29,7 +29,7 @@ def calibration_reader(feeds: Iterable[Mapping[str, NDArray[Any]]]) -> Any:
 
 
 @contextmanager
-def without_advice() -> Iterator[None]:
+def silence_advice() -> Iterator[None]:
     """Keep the advice away that the quantiser gives to the root logger."""
     root = logging.getLogger()
     level = root.level

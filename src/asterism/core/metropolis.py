@@ -20,7 +20,7 @@ Candidate = TypeVar("Candidate")
 
 
 class RandomDraws(Protocol):
-    """Where random numbers come from: a ``numpy.random.Generator``, or :class:`GivenDraws`."""
+    """Gives random numbers: a ``numpy.random.Generator``, or :class:`PrecomputedDraws`."""
 
     def integers(self, high: int, /) -> int:
         """An integer from [0, high)."""
@@ -31,7 +31,7 @@ class RandomDraws(Protocol):
         ...
 
 
-class GivenDraws:
+class PrecomputedDraws:
     """Draws from numbers that are known, such as those of a counter-based stream.
 
     Args:
@@ -91,7 +91,7 @@ class Selector(Protocol):
         ...
 
 
-class Uniform:
+class UniformSelector:
     """Every candidate is equally likely: the unguided ablation."""
 
     def select(

@@ -47,7 +47,7 @@ def stream(seed: int, *path: str | int) -> np.random.Generator:
     return np.random.default_rng(_seed_sequence(seed, path))
 
 
-def first_word(seed: int, *path: str | int) -> int:
+def draw_first_word(seed: int, *path: str | int) -> int:
     """The first 64 bits that :func:`stream` would draw, for keys of counter-based streams."""
     word: int = np.random.PCG64(_seed_sequence(seed, path)).random_raw()
     return word
@@ -58,7 +58,7 @@ def spawn_integer(seed: int, *path: str | int) -> int:
     return int(_seed_sequence(seed, path).generate_state(1)[0]) >> 1
 
 
-def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix_bits(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A bijection of 64-bit integers that spreads every bit; overwrites its argument.
 
     It is SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).
@@ -104,14 +104,14 @@ class Randomness(Protocol):
         ...
 
 
-def uniform_levels(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.uint16]:
+def draw_uniform_levels(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.uint16]:
     """Integers below :data:`LEVELS`, uint16 of this shape, which begins with the batch."""
     count = math.prod(shape[1:])
     bits = rng.integers(0, 1 << 64, size=(shape[0], -(-count // 4)), dtype=np.uint64)
     return bits.view(np.uint16)[:, :count].reshape(shape)
 
 
-def distinct_integers(rng: Randomness, rows: int, size: int, below: int) -> NDArray[np.int64]:
+def draw_distinct_integers(rng: Randomness, rows: int, size: int, below: int) -> NDArray[np.int64]:
     """``size`` distinct integers below ``below`` in each row, every order equally likely.
 
     All integers are put into the order of random words, which carry them in their low bits; of
@@ -140,9 +140,9 @@ def distinct_integers(rng: Randomness, rows: int, size: int, below: int) -> NDAr
     return tickets.astype(np.int64)
 
 
-def standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:
+def draw_standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Normal numbers of mean 0 and deviation 1, float32, of :data:`LEVELS` different values."""
-    levels = uniform_levels(rng, shape)
+    levels = draw_uniform_levels(rng, shape)
     drawn: NDArray[np.float32] = _quantiles().take(levels, mode="wrap")  # in range: no check needed
     return drawn
 
@@ -180,7 +180,7 @@ _BLOCK = 1 << 14
 
 def _of_numbers(numbers: Words) -> Words:
     """What a stream's key is combined with for the streams of these numbers below it."""
-    return mix((numbers + _ONE) * _GOLDEN)
+    return mix_bits((numbers + _ONE) * _GOLDEN)
 
 
 @cache
@@ -213,8 +213,8 @@ class BatchedStreams:
         """For each stream the one of this number below it, int64 ``(n,)``, from its beginning."""
         own, known = numbers.astype(np.uint64), _numbered()
         if own.max(initial=0) < len(known):
-            return type(self)(mix(self._keys ^ known.take(numbers)))
-        return type(self)(mix(self._keys ^ _of_numbers(own)))
+            return type(self)(mix_bits(self._keys ^ known.take(numbers)))
+        return type(self)(mix_bits(self._keys ^ _of_numbers(own)))
 
     def drawn_ahead(self, count: int) -> Self:
         """The same streams, with their first numbers drawn for all at once: that takes less."""
@@ -274,5 +274,5 @@ class BatchedStreams:
         rows = max(1, _BLOCK // max(1, count))
         for start in range(0, len(words), rows):
             block = words[start : start + rows]
-            mix(np.add(self._keys[start : start + rows, np.newaxis], places, out=block))
+            mix_bits(np.add(self._keys[start : start + rows, np.newaxis], places, out=block))
         return words.reshape(shape)

@@ -61,7 +61,7 @@ class Share:
 
 
 @lru_cache(100_000)  # the ends of an interval take a millisecond
-def share_of(count: int, total: int, confidence: float) -> Share:
+def compute_share(count: int, total: int, confidence: float) -> Share:
     """A share with its Clopper-Pearson interval; see :func:`exact_interval`.
 
     Args:
@@ -73,7 +73,7 @@ def share_of(count: int, total: int, confidence: float) -> Share:
     return Share(count, total, count / total if total else 0.0, low, high)
 
 
-def divergence(f: NDArray[np.float32], g: NDArray[np.float32]) -> Floats:
+def kl_divergence(f: NDArray[np.float32], g: NDArray[np.float32]) -> Floats:
     """The Kullback–Leibler divergence of g from f, in nats, float64 ``(N,)``.
 
     Args:
@@ -85,7 +85,7 @@ def divergence(f: NDArray[np.float32], g: NDArray[np.float32]) -> Floats:
     return np.asarray((p * np.log(p / q)).sum(axis=1))
 
 
-def margins(rows: NDArray[np.float32], labels: NDArray[np.int64]) -> Floats:
+def label_margins(rows: NDArray[np.float32], labels: NDArray[np.int64]) -> Floats:
     """How far a label's probability lies above the best of all others, float64 ``(N,)``.
 
     Args:

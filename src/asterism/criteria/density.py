@@ -110,7 +110,7 @@ def _moments(rows: RowFile) -> tuple[Floats, Floats]:
     return mean, covariance / (len(rows) - 1)
 
 
-def nearest(rows: Floats, files: Sequence[RowFile]) -> tuple[Ints, Floats]:
+def find_nearest_point(rows: Floats, files: Sequence[RowFile]) -> tuple[Ints, Floats]:
     """The nearest of all points of some files.
 
     Args:

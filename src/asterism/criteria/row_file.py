@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.os_errors import writing_to
+from asterism.core.files.os_errors import name_path_in_os_errors
 from asterism.core.random_streams import stream
 
 Keys = NDArray[np.uint64]
@@ -45,7 +45,7 @@ class RowFile:
         """Add rows ``(N, *shape)`` at the end."""
         if rows.shape[1:] != self._shape:
             raise ValueError(f"rows of shape {rows.shape[1:]} in a file of {self._shape}")
-        with writing_to(Path(tempfile.gettempdir())):
+        with name_path_in_os_errors(Path(tempfile.gettempdir())):
             self._file.seek(0, 2)
             self._file.write(np.ascontiguousarray(rows, self._dtype).data)
             self._file.flush()
@@ -69,7 +69,7 @@ class RowFile:
             yield start, self.read(start, start + size)
 
 
-def zobrist(purpose: str, *shape: int) -> Keys:
+def zobrist_keys(purpose: str, *shape: int) -> Keys:
     """A random 64-bit key for each of some elementary facts.
 
     The exclusive or of its facts' keys names a combination of them (Zobrist 1970). Two different

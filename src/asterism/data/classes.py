@@ -33,7 +33,7 @@ def as_labels(given: Sequence[int] | NDArray[np.integer], source: str) -> NDArra
     if any(abs(int(end)) >= 10**_DIGITS for end in ends):
         raise UserError(f"{source} holds labels of more than {_DIGITS} digits")
     labels = np.asarray(given, np.int64)
-    require_few(len(np.unique(labels)), source)
+    require_few_classes(len(np.unique(labels)), source)
     return labels
 
 
@@ -55,18 +55,18 @@ def number_classes(names: Sequence[str], source: str) -> tuple[NDArray[np.int64]
         if any(len(name) > _DIGITS for name in different):
             raise UserError(f"{source} holds labels of more than {_DIGITS} digits")
         return as_labels([int(name) for name in names], source), ()
-    require_few(len(different), source)
+    require_few_classes(len(different), source)
     classes = tuple(sorted(different))
-    return places_of(names, classes), classes
+    return class_indices(names, classes), classes
 
 
-def places_of(names: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
+def class_indices(names: Iterable[str], classes: Sequence[str]) -> NDArray[np.int64]:
     """The place of each name among the classes, int64 ``(N,)``."""
     places = {name: place for place, name in enumerate(classes)}
     return np.array([places[name] for name in names], np.int64)
 
 
-def require_few(classes: int, source: str) -> None:
+def require_few_classes(classes: int, source: str) -> None:
     """Reject more classes than :data:`MOST_CLASSES`.
 
     Raises:
@@ -107,7 +107,7 @@ def labelled_dataset(
             f"{'image' if kind == 'images' else 'input'} has the label "
             f"{absent[0]}; number the classes from 0 without gaps"
         )
-    require_few(classes, str(path))
+    require_few_classes(classes, str(path))
     if classes < 2:
         raise UserError(f"{path}: train_labels hold one class only; at least two are needed")
     if int(test_labels.max()) >= classes:

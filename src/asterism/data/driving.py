@@ -14,8 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from asterism.core.files.limits import read_within, require_few_values, require_room
-from asterism.core.files.user_files import File, inside
+from asterism.core.files.limits import (
+    read_within_limit,
+    require_few_values,
+    require_size_within_limit,
+)
+from asterism.core.files.user_files import File, resolve_inside
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
@@ -104,16 +108,16 @@ def load_driving(params: DrivingParams, seed: int) -> DrivingImages:
 
 def _read_folder(params: DrivingParams) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     folder = Path(params.path)
-    table = inside(folder, params.table, "driving.table")
+    table = resolve_inside(folder, params.table, "driving.table")
     names, angles = _read_log(table, params)
     _require_room(len(names), str(table), params)
-    paths = [inside(folder, name, str(table)) for name in names]
+    paths = [resolve_inside(folder, name, str(table)) for name in names]
     images = np.stack([_read_image(path, params) for path in progress(paths, label="reading")])
     return images, np.asarray(angles, np.float32)
 
 
 def _require_room(count: int, asked_by: str, params: DrivingParams) -> None:
-    require_room(
+    require_size_within_limit(
         count * params.height * params.width * 3,
         "limits.array_mb",
         f"{asked_by} and driving.height and driving.width ask for images",
@@ -149,7 +153,7 @@ def _read_log(path: Path, params: DrivingParams) -> tuple[list[str], list[float]
 def _read_cells(path: Path) -> list[list[str]]:
     """The table's lines, the columns' names first, without the spaces around cells."""
     with reading(f"the table {path}"):
-        text = read_within(path, "limits.text_mb").decode("utf-8-sig")
+        text = read_within_limit(path, "limits.text_mb").decode("utf-8-sig")
         rows, cells = text.count("\n"), text.count("\n") + text.count(",")
         require_few_values(0, 2 * rows, 2 * cells, str(path))  # once more without spaces
         lines = [line for line in csv.reader(io.StringIO(text, ""), skipinitialspace=True) if line]

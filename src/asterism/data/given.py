@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.artifacts import array_types, read_array, read_arrays
-from asterism.core.files.folders import files_in
-from asterism.core.files.hashes import digest_of_arrays
-from asterism.core.files.limits import parse_json, read_within, require_room
+from asterism.core.files.artifacts import read_array, read_array_types, read_arrays
+from asterism.core.files.folders import list_plain_files
+from asterism.core.files.hashes import hash_arrays
+from asterism.core.files.limits import parse_json, read_within_limit, require_size_within_limit
 from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError, naming, reading
+from asterism.core.messages.errors import UserError, name_file_in_errors, reading
 from asterism.data.classes import as_labels, number_classes
 from asterism.data.kinds import INPUT_KINDS, Shaping
 
@@ -59,7 +59,7 @@ class GivenInputs(LabelledItems):
 
 
 @dataclass(frozen=True, eq=False)
-class Arrays(LabelledItems):
+class ArrayInputs(LabelledItems):
     """Inputs in memory.
 
     Attributes:
@@ -71,7 +71,7 @@ class Arrays(LabelledItems):
 
     def digest(self) -> str:
         """SHA-256 of the items, and of labels where there are some."""
-        return digest_of_arrays([self.items] if self.labels is None else [self.items, self.labels])
+        return hash_arrays([self.items] if self.labels is None else [self.items, self.labels])
 
     def as_kind(self, kind: str) -> GivenInputs:
         """As inputs of a kind; pictures whose channels come first are turned."""
@@ -87,7 +87,7 @@ class Arrays(LabelledItems):
         return GivenInputs(items, self.labels, self.classes, names, notes, kind=kind)
 
 
-def files_of(path: Path) -> list[Path]:
+def list_input_files(path: Path) -> list[Path]:
     """The file, or all files of a folder and of its subfolders, in the order of their names.
 
     Hidden files and folders are left out: editors and systems keep copies and notes there.
@@ -100,7 +100,7 @@ def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         raise UserError(f"there is no file or folder {path}")
     with reading(str(path)):
-        files = [file for file in files_in(path) if not _is_hidden(file.relative_to(path))]
+        files = [file for file in list_plain_files(path) if not _is_hidden(file.relative_to(path))]
     if not files:
         raise UserError(f"the folder {path} holds no files")
     return files
@@ -110,7 +110,7 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def kind_of(files: Sequence[Path]) -> str | None:
+def infer_kind(files: Sequence[Path]) -> str | None:
     """The kind that most files' suffixes stand for; None for files of arrays, which say nothing."""
     if files[0].suffix in ARRAYS:
         return None
@@ -119,23 +119,23 @@ def kind_of(files: Sequence[Path]) -> str | None:
     return counts.most_common(1)[0][0]
 
 
-def type_of_arrays(path: Path) -> np.dtype[Any] | None:
+def read_input_dtype(path: Path) -> np.dtype[Any] | None:
     """The type of the inputs of an ``.npz`` or ``.npy`` file; None where it holds no inputs.
 
     Raises:
         UserError: it is damaged.
     """
-    types = array_types(path)
+    types = read_array_types(path)
     return next((types[name] for name in ("", *_INPUTS) if name in types), None)
 
 
 def files_of_kind(path: Path, kind: str) -> list[Path]:
     """The file, or all files of a folder and of its subfolders, that are of a kind."""
     suffixes = INPUT_KINDS[kind].suffixes
-    return [p for p in files_of(path) if not suffixes or p.suffix.lower() in suffixes]
+    return [p for p in list_input_files(path) if not suffixes or p.suffix.lower() in suffixes]
 
 
-def class_folders(path: Path, files: Sequence[Path]) -> list[str]:
+def class_of_each_file(path: Path, files: Sequence[Path]) -> list[str]:
     """The class of each file: the first folder below ``path`` that the file is in.
 
     Empty where the folders are no classes: there are fewer than two, or files lie beside them.
@@ -163,7 +163,7 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
         UserError: there are none, one is damaged, they do not fit together or into the model, or
             labels are missing.
     """
-    files = files_of(path)
+    files = list_input_files(path)
     if files[0].suffix in ARRAYS:
         return _of_arrays(files[0], kind, labels)
     reader = INPUT_KINDS[kind]
@@ -174,20 +174,20 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
     left = len(files) - len(wanted)
     notes = [f"{left} files of {path} are no {kind} and were left out"] if left else []
     what = f"{path} holds {kind}"
-    require_room(sum(file.stat().st_size for file in wanted), "limits.array_mb", what)
+    require_size_within_limit(sum(file.stat().st_size for file in wanted), "limits.array_mb", what)
     items, names, origins, taken = [], [], [], 0
     for file in progress(wanted, label=f"reading {kind}"):
-        with naming(file):
+        with name_file_in_errors(file):
             found_in_file = reader.read(file, shaping)
         for item in found_in_file:
             items.append(item)
             taken += item.nbytes
-            require_room(taken, "limits.array_mb", what)
+            require_size_within_limit(taken, "limits.array_mb", what)
             names.append(file.relative_to(path).as_posix() if path.is_dir() else file.name)
             origins.append(file)
-    with naming(path):
+    with name_file_in_errors(path):
         array, changed = reader.stack(items, shaping)
-    found, classes = _labels(path, names, class_folders(path, origins), labels)
+    found, classes = _labels(path, names, class_of_each_file(path, origins), labels)
     return GivenInputs(array, found, classes, tuple(names), (*notes, *changed), kind=kind)
 
 
@@ -202,9 +202,9 @@ def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
         )
     own = next((arrays[name] for name in _LABELS if name in arrays), None)
     if own is not None and labels is None:
-        return Arrays(items, _own_labels(own, len(items), path)).as_kind(kind)
+        return ArrayInputs(items, _own_labels(own, len(items), path)).as_kind(kind)
     names = [str(number) for number in range(len(items))]
-    return Arrays(items, *_labels(path, names, [], labels)).as_kind(kind)
+    return ArrayInputs(items, *_labels(path, names, [], labels)).as_kind(kind)
 
 
 def _own_labels(own: NDArray[Any], count: int, path: Path) -> NDArray[np.int64]:
@@ -243,7 +243,7 @@ def _told(path: Path, count: int) -> Any:
     if path.suffix == ".npy":
         return _own_labels(read_array(path), count, path).tolist()
     with reading(f"the labels {path}"):
-        text = read_within(path, "limits.text_mb").decode("utf-8-sig")
+        text = read_within_limit(path, "limits.text_mb").decode("utf-8-sig")
         if path.suffix == ".json":
             return parse_json(text, str(path))
         rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines()) if row]

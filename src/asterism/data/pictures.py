@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
-from asterism.core.files.limits import read_within, require_room
+from asterism.core.files.limits import read_within_limit, require_size_within_limit
 from asterism.core.messages.errors import reading
 
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -19,7 +19,7 @@ _FRAMES = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xC
 _ALONE = {0x01, *range(0xD0, 0xD9)}
 
 
-def size_of_image(content: bytes) -> tuple[int, int] | None:
+def read_image_size(content: bytes) -> tuple[int, int] | None:
     """Height and width that a PNG or a JPEG declares; None of anything else."""
     if content.startswith(_PNG) and content[12:16] == b"IHDR" and len(content) >= 24:
         width, height = struct.unpack(">II", content[16:24])
@@ -55,12 +55,14 @@ def read_picture(path: Path) -> NDArray[np.uint8]:
 
     require_file(path, "image")
     with reading(f"the image {path}"):
-        content = read_within(path, "limits.image_mb")
-        size = size_of_image(content)
+        content = read_within_limit(path, "limits.image_mb")
+        size = read_image_size(content)
         if size is None:
             raise ValueError("it is neither PNG nor JPEG, or is damaged")
         height, width = size
-        require_room(height * width * 3, "limits.image_mb", f"{path} declares an image")
+        require_size_within_limit(
+            height * width * 3, "limits.image_mb", f"{path} declares an image"
+        )
         pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
         if pixels is None:
             raise ValueError("it is damaged")

@@ -10,13 +10,13 @@ from asterism.core.parameters.registry import Registry
 from asterism.deepimportance.network import LinearKind
 from asterism.deepimportance.rules import (
     STABILISER,
-    AlphaBeta,
-    Epsilon,
-    Flat,
-    Gamma,
+    AlphaBetaRule,
+    EpsilonRule,
+    FlatRule,
+    GammaRule,
     RelevanceRule,
-    WSquare,
-    ZBox,
+    WSquareRule,
+    ZBoxRule,
 )
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class RuleSettings:
 COMPOSITES: Registry[Callable[[RuleSettings], Composite]] = Registry("composite")
 
 
-def composite_of(params: RelevanceParams) -> Composite:
+def build_composite(params: RelevanceParams) -> Composite:
     """The composite that the parameters name."""
     settings = RuleSettings(params.epsilon, params.alpha, params.alpha - 1, params.gamma)
     return COMPOSITES[params.composite](settings)
 
 
 #: Average pooling and sums share in proportion to what they add up.
-PROPORTIONAL = Epsilon(STABILISER)
+PROPORTIONAL = EpsilonRule(STABILISER)
 
 
 def _composite(
@@ -80,59 +80,59 @@ def _composite(
 @COMPOSITES.register("zero")
 def zero(settings: RuleSettings) -> Composite:
     """LRP-0 everywhere."""
-    return _composite(Epsilon(0.0), Epsilon(0.0))
+    return _composite(EpsilonRule(0.0), EpsilonRule(0.0))
 
 
 @COMPOSITES.register("epsilon")
 def epsilon(settings: RuleSettings) -> Composite:
     """LRP-ε everywhere."""
-    return _composite(Epsilon(settings.epsilon), Epsilon(settings.epsilon))
+    return _composite(EpsilonRule(settings.epsilon), EpsilonRule(settings.epsilon))
 
 
 @COMPOSITES.register("alpha_beta")
 def alpha_beta(settings: RuleSettings) -> Composite:
     """LRP-αβ everywhere."""
-    rule = AlphaBeta(settings.alpha, settings.beta)
+    rule = AlphaBetaRule(settings.alpha, settings.beta)
     return _composite(rule, rule)
 
 
 @COMPOSITES.register("gamma")
 def gamma(settings: RuleSettings) -> Composite:
     """LRP-γ everywhere."""
-    return _composite(Gamma(settings.gamma), Gamma(settings.gamma))
+    return _composite(GammaRule(settings.gamma), GammaRule(settings.gamma))
 
 
 @COMPOSITES.register("epsilon_plus")
 def epsilon_plus(settings: RuleSettings) -> Composite:
     """LRP-ε in dense layers, LRP-α1β0 (z⁺) in convolutions."""
-    return _composite(Epsilon(settings.epsilon), AlphaBeta(1.0, 0.0))
+    return _composite(EpsilonRule(settings.epsilon), AlphaBetaRule(1.0, 0.0))
 
 
 @COMPOSITES.register("epsilon_alpha_beta")
 def epsilon_alpha_beta(settings: RuleSettings) -> Composite:
     """LRP-ε in dense layers, LRP-αβ in convolutions."""
-    return _composite(Epsilon(settings.epsilon), AlphaBeta(settings.alpha, settings.beta))
+    return _composite(EpsilonRule(settings.epsilon), AlphaBetaRule(settings.alpha, settings.beta))
 
 
 @COMPOSITES.register("epsilon_plus_box")
 def epsilon_plus_box(settings: RuleSettings) -> Composite:
     """LRP-ε in dense layers, z⁺ in convolutions, z^B at the input."""
-    return _composite(Epsilon(settings.epsilon), AlphaBeta(1.0, 0.0), ZBox())
+    return _composite(EpsilonRule(settings.epsilon), AlphaBetaRule(1.0, 0.0), ZBoxRule())
 
 
 @COMPOSITES.register("epsilon_gamma_box")
 def epsilon_gamma_box(settings: RuleSettings) -> Composite:
     """LRP-ε in dense layers, LRP-γ in convolutions, z^B at the input."""
-    return _composite(Epsilon(settings.epsilon), Gamma(settings.gamma), ZBox())
+    return _composite(EpsilonRule(settings.epsilon), GammaRule(settings.gamma), ZBoxRule())
 
 
 @COMPOSITES.register("epsilon_plus_flat")
 def epsilon_plus_flat(settings: RuleSettings) -> Composite:
     """LRP-ε in dense layers, z⁺ in convolutions, flat at the input."""
-    return _composite(Epsilon(settings.epsilon), AlphaBeta(1.0, 0.0), Flat())
+    return _composite(EpsilonRule(settings.epsilon), AlphaBetaRule(1.0, 0.0), FlatRule())
 
 
 @COMPOSITES.register("wsquare")
 def wsquare(settings: RuleSettings) -> Composite:
     """LRP-ε in dense layers, z⁺ in convolutions, w² at the input."""
-    return _composite(Epsilon(settings.epsilon), AlphaBeta(1.0, 0.0), WSquare())
+    return _composite(EpsilonRule(settings.epsilon), AlphaBetaRule(1.0, 0.0), WSquareRule())

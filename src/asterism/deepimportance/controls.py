@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.attacks.methods import as_pixels, noise_of_length
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
+from asterism.attacks.methods import as_pixels, draw_noise_of_length
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.random_streams import stream
@@ -55,14 +55,14 @@ class ControlledAugmentation:
         """Draw test inputs changed at random."""
         for positions in self.starts:
             pixels = as_pixels(self.images[positions])
-            yield noise_of_length(pixels, self.lengths, positions, self.seed)
+            yield draw_noise_of_length(pixels, self.lengths, positions, self.seed)
 
 
-def compare(
+def draw_controls(
     augmentation: AugmentationSet,
     name: str,
     images: NDArray[np.uint8],
-    split: Split,
+    split: TestSetSplit,
     draws: int,
     noise_std: float,
     seed: int,

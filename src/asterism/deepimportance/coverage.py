@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.criteria.families import ActivationCriterion, Activations
-from asterism.criteria.row_file import KeyTable, zobrist
+from asterism.criteria.row_file import KeyTable, zobrist_keys
 from asterism.deepimportance.clusters import Histogram, NeuronClusters, fit_clusters
 from asterism.deepimportance.params import ClusterParams
 
@@ -55,7 +55,7 @@ class ImportanceDrivenCoverage(ActivationCriterion):
         self.histograms = [Histogram() for _ in neurons]
         #: Under a combination's key: the first input's position and the combination.
         self.covered = KeyTable(8 + len(neurons))
-        self._facts = zobrist("idc", len(neurons), _CLUSTERS)
+        self._facts = zobrist_keys("idc", len(neurons), _CLUSTERS)
         self._params = params
         self._dense = dense
         self._inputs = 0

@@ -13,7 +13,7 @@ from asterism.core.messages.console import get_logger
 from asterism.criteria.families import ActivationCriterion, CriteriaParams, build_criteria
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.judged_model import JudgedModel
-from asterism.deepimportance.neurons import NeuronRelevance, Tracer, neuron_relevance
+from asterism.deepimportance.neurons import NeuronRelevance, Tracer, sum_neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
 
 log = get_logger(__name__)
@@ -46,10 +46,10 @@ class FittedCriteria:
 
     def exercised(self, images: NDArray[Any]) -> dict[str, ActivationCriterion]:
         """Copies of all criteria after these images alone; IDC comes last."""
-        return cover(self.tracer, {**self.others, **self.idc}, images)
+        return extend_criteria(self.tracer, {**self.others, **self.idc}, images)
 
 
-def fit(
+def fit_criteria(
     model: JudgedModel,
     items: NDArray[Any],
     labels: NDArray[np.int64] | None,
@@ -74,7 +74,7 @@ def fit(
     subject = model.find_layer(importance.layer)
     layers = criteria.layers if criteria.layers is not None else model.hidden_layers()
     tracer = Tracer(model, subject, [model.find_layer(name) for name in layers])
-    relevance = neuron_relevance(model, importance.relevance, subject, items, labels)
+    relevance = sum_neuron_relevance(model, importance.relevance, subject, items, labels)
     target = importance.target_class if model.classifies else None
     ranking, wanted = relevance.ranking(target), max(importance.neurons)
     if wanted > len(ranking):
@@ -93,7 +93,7 @@ def fit(
     return FittedCriteria(tracer, subject, relevance, target, by_count, others)
 
 
-def cover(
+def extend_criteria(
     tracer: Tracer, criteria: Mapping[str, ActivationCriterion], images: NDArray[Any]
 ) -> dict[str, ActivationCriterion]:
     """Copies of criteria that have also counted further images."""

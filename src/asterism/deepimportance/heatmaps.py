@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import write_arrays
-from asterism.deepimportance.composites import composite_of
+from asterism.deepimportance.composites import build_composite
 from asterism.deepimportance.judged_model import Floats, JudgedModel
 from asterism.deepimportance.neurons import BATCH
 from asterism.deepimportance.params import RelevanceParams
@@ -60,7 +60,7 @@ def compute_heatmaps(
         + [np.flatnonzero(labels == label)[:PER_CLASS] for label in known[:CLASSES]]
     )
     images, labels = images[chosen], labels[chosen]
-    explain = model.pixel_explainer(composite_of(params))
+    explain = model.pixel_explainer(build_composite(params))
     relevance = [np.zeros((0, *images.shape[1:3]), np.float32)]
     for start in range(0, len(images), BATCH):
         part = slice(start, start + BATCH)

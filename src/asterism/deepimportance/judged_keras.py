@@ -21,15 +21,15 @@ from asterism.deepimportance.judged_model import (
     PixelExplainer,
     Recorder,
 )
-from asterism.deepimportance.keras_layers import network_of
-from asterism.deepimportance.relevance import node_of_layer, propagate
+from asterism.deepimportance.keras_layers import build_network
+from asterism.deepimportance.relevance import find_node_of_layer, propagate_relevance
 from asterism.deepimportance.tensor_ops import Tensor
 from asterism.models.images_and_scores import PreprocessingParams, model_input
 from asterism.models.keras_models.layers import (
     ClassifierHead,
+    cut_softmax,
     flatten_model,
     require_images_of,
-    up_to_logits,
 )
 
 Array = NDArray[Any]
@@ -63,9 +63,9 @@ class Propagator:
         high: float | Array = 1.0,
         dtype: str = "float32",
     ) -> None:
-        self.network = network_of(model, low, high)
+        self.network = build_network(model, low, high)
         self._composite = composite
-        self._target = 0 if layer is None else node_of_layer(self.network, layer)
+        self._target = 0 if layer is None else find_node_of_layer(self.network, layer)
         self._dtype = tf.as_dtype(dtype)
         shape = (None, *model.inputs[0].shape[1:])
         signature = [tf.TensorSpec(shape, self._dtype), tf.TensorSpec((None,), tf.int64)]
@@ -89,7 +89,7 @@ class Propagator:
     def per_neuron(self, inputs: Array, outputs: Array | None = None) -> tuple[Array, Array]:
         """The relevance ``(N, neurons)``: feature maps are summed over their places."""
         scores, relevance = self.tensors(inputs, outputs)
-        return scores.numpy(), over_places(relevance, tf.reduce_sum).numpy()
+        return scores.numpy(), reduce_positions(relevance, tf.reduce_sum).numpy()
 
     def tensors(self, inputs: Array, outputs: Array | None = None) -> tuple[Tensor, Tensor]:
         """The relevance as tensors of TensorFlow."""
@@ -103,10 +103,12 @@ class Propagator:
         chosen = tf.where(outputs < 0, tf.argmax(scores, axis=1), outputs)
         seed = scores * tf.one_hot(chosen, tf.shape(scores)[1], dtype=x.dtype)
         seed = tf.reshape(seed, tf.shape(values[self.network.start]))
-        return scores, propagate(self.network, self._composite, values, seed, self._target)
+        return scores, propagate_relevance(
+            self.network, self._composite, values, seed, self._target
+        )
 
 
-def over_places(values: Any, reduce: Callable[..., Any] = tf.reduce_mean) -> Any:
+def reduce_positions(values: Any, reduce: Callable[..., Any] = tf.reduce_mean) -> Any:
     """``(N, neurons)`` of ``(N, …, neurons)``: feature maps reduced over their places."""
     places = list(range(1, len(values.shape) - 1))
     return reduce(values, axis=places) if places else values
@@ -160,7 +162,7 @@ class JudgedKeras(JudgedModel):
 
         def record(x: Any) -> list[Any]:
             *hidden, output = graph(x, training=False)
-            return [*(over_places(h) for h in hidden), output]
+            return [*(reduce_positions(h) for h in hidden), output]
 
         shape = (None, *self.model.inputs[0].shape[1:])
         compiled = tf.function(record, [tf.TensorSpec(shape, tf.float32)], autograph=False)
@@ -189,7 +191,7 @@ class JudgedKeras(JudgedModel):
 
     def on_pixels(self) -> PixelNetwork:
         """See :meth:`.JudgedModel.on_pixels`."""
-        return KerasNetwork(up_to_logits(self._whole), self.preprocessing)
+        return KerasNetwork(cut_softmax(self._whole), self.preprocessing)
 
     def _propagator(self, layer: str | None, composite: Composite) -> Propagator:
         """Relevance at a layer, None: at the input."""

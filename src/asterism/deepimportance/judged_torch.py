@@ -22,22 +22,22 @@ from asterism.deepimportance.judged_model import (
     PixelExplainer,
     Recorder,
 )
-from asterism.deepimportance.network import Linear
+from asterism.deepimportance.network import LinearOperation
 from asterism.deepimportance.relevance import (
-    node_of_layer,
-    propagate,
-    relevance_carriers,
+    find_node_of_layer,
+    find_relevance_carriers,
+    propagate_relevance,
     require_path,
 )
 from asterism.deepimportance.torch_layers import (
     ACTIVATIONS,
     CHANNELS_FIRST,
     GraphCall,
-    network_of_graph,
+    build_graph_network,
 )
 from asterism.models.formats import as_array
 from asterism.models.images_and_scores import PreprocessingParams, model_input
-from asterism.models.torch_modules import evaluating
+from asterism.models.torch_modules import evaluation_mode
 
 #: Rows of a batch that goes through the whole network at once.
 _ROWS = 128
@@ -71,39 +71,39 @@ class JudgedTorch(JudgedModel):
         real = [t for t in _state(model) if t.dtype.is_floating_point]
         self._like = real[0] if real else torch.zeros(())
         module = self._exported(model, example)
-        (given,) = (node for node in module.graph.nodes if node.op == "placeholder")
-        size = given.meta["val"].shape[0]
+        (placeholder,) = (node for node in module.graph.nodes if node.op == "placeholder")
+        size = placeholder.meta["val"].shape[0]
         self._rows, self._fixed = (size, True) if isinstance(size, int) else (_ROWS, False)
         low, high = self._ends(example)
-        self._network, self._calls = network_of_graph(module, low, high)
+        self._network, self._calls = build_graph_network(module, low, high)
         self.layers = list(self._calls)
         (ends,) = (node.args[0] for node in module.graph.nodes if node.op == "output")
         last = (ends[0] if isinstance(ends, list | tuple) else ends).meta["val"].shape
         if len(last) != 2:
             raise UserError(f"{self.name} gives outputs of shape {tuple(last)}, no scores (N, K)")
         self.outputs = int(last[1])
-        self._shape = tuple(given.meta["val"].shape[1:])
+        self._shape = tuple(placeholder.meta["val"].shape[1:])
 
     def require(self, items: NDArray[Any]) -> None:
         """See :meth:`.JudgedModel.require`."""
-        given = tuple(self._given(items[:1]).shape[1:])
-        if given != self._shape:
-            raise UserError(f"{self.name} takes inputs of shape {self._shape}, not {given}")
+        shape = tuple(self._given(items[:1]).shape[1:])
+        if shape != self._shape:
+            raise UserError(f"{self.name} takes inputs of shape {self._shape}, not {shape}")
 
     def hidden_layers(self) -> list[str]:
         """See :meth:`.JudgedModel.hidden_layers`."""
-        place, reached = self._network.outputs_of, relevance_carriers(self._network)
+        place, reached = self._network.outputs_of, find_relevance_carriers(self._network)
         inner = [n for n in self.layers if place[n] in reached and place[n] < self._network.start]
         active = {place[n]: n for n in inner if self._calls[n].operator in ACTIVATIONS}
         weighing = {
             place[n]: n
             for n in inner
-            if isinstance(self._network.nodes[place[n]].operation, Linear)
+            if isinstance(self._network.nodes[place[n]].operation, LinearOperation)
         }
-        found = list((active or weighing).values())
-        if not found:
+        layers = list((active or weighing).values())
+        if not layers:
             raise UserError(f"the model {self.name!r} has no hidden layer")
-        return found
+        return layers
 
     def shape(self, layer: str) -> tuple[int | None, ...]:
         """See :meth:`.JudgedModel.shape`."""
@@ -117,8 +117,8 @@ class JudgedTorch(JudgedModel):
 
         def recorded(x: torch.Tensor) -> list[torch.Tensor]:
             values = self._network.values(x)
-            wanted = [_over_places(values[i], axis, torch.mean) for i, axis in places]
-            return [*wanted, values[-1]]
+            activations = [_over_places(values[i], axis, torch.mean) for i, axis in places]
+            return [*activations, values[-1]]
 
         def of_items(items: NDArray[Any]) -> tuple[list[Floats], Floats]:
             *hidden, output = self._by_batches(recorded, items)
@@ -128,11 +128,11 @@ class JudgedTorch(JudgedModel):
 
     def explainer(self, layer: str, composite: Composite) -> Explainer:
         """See :meth:`.JudgedModel.explainer`."""
-        target, axis = node_of_layer(self._network, layer), _neurons(self._calls[layer])
+        target, axis = find_node_of_layer(self._network, layer), _neurons(self._calls[layer])
 
         def explained(x: torch.Tensor) -> list[torch.Tensor]:
-            scores, found = self._relevance(x, None, composite, target)
-            return [scores, _over_places(found, axis, torch.sum)]
+            scores, relevance = self._relevance(x, None, composite, target)
+            return [scores, _over_places(relevance, axis, torch.sum)]
 
         def of_items(items: NDArray[Any]) -> tuple[Floats, Floats]:
             scores, summed = self._by_batches(explained, items)
@@ -145,8 +145,8 @@ class JudgedTorch(JudgedModel):
         require_path(self._network, 0, "the input")
 
         def explained(x: torch.Tensor, labels: torch.Tensor) -> list[torch.Tensor]:
-            _, found = self._relevance(x, labels, composite, 0)
-            return [found.sum(1)]
+            _, relevance = self._relevance(x, labels, composite, 0)
+            return [relevance.sum(1)]
 
         def of_items(items: NDArray[np.uint8], labels: NDArray[np.int64]) -> Floats:
             (summed,) = self._by_batches(explained, items, labels)
@@ -163,7 +163,7 @@ class JudgedTorch(JudgedModel):
         flat = scores.reshape(len(x), -1)
         chosen = flat.argmax(1) if labels is None else labels.to(flat.device)
         seed = (flat * nn.functional.one_hot(chosen, flat.shape[1])).reshape(scores.shape)
-        return flat, propagate(self._network, composite, values, seed, target)
+        return flat, propagate_relevance(self._network, composite, values, seed, target)
 
     def on_pixels(self) -> PixelNetwork:
         """See :meth:`.JudgedModel.on_pixels`."""
@@ -193,17 +193,17 @@ class JudgedTorch(JudgedModel):
             rows = np.arange(start, min(start + self._rows, len(items)))
             missing = self._rows - len(rows) if self._fixed else 0
             filled = np.pad(rows, (0, missing), mode="edge")
-            given = [] if labels is None else [torch.from_numpy(labels[filled])]
+            labels_of_batch = [] if labels is None else [torch.from_numpy(labels[filled])]
             with torch.no_grad():
-                found = function(self._given(items[filled]), *given)
-            parts.append([as_array(value[: len(rows)]) for value in found])
-        return [np.concatenate(found) for found in zip(*parts, strict=True)]
+                values = function(self._given(items[filled]), *labels_of_batch)
+            parts.append([as_array(value[: len(rows)]) for value in values])
+        return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
     def _exported(self, model: Any, example: NDArray[Any]) -> fx.GraphModule:
         """The graph of a model, whose first axis is free where that is possible."""
         with ExitStack() as after:
             if isinstance(model, nn.Module) and not _is_exported(model):
-                after.enter_context(evaluating(model))
+                after.enter_context(evaluation_mode(model))
                 given = self._given(example[:2])
                 free = ({0: torch.export.Dim.AUTO},)
                 try:
@@ -264,5 +264,5 @@ def _over_places(values: torch.Tensor, axis: int, reduce: Any) -> torch.Tensor:
     """``(N, neurons)``: feature maps reduced over their places."""
     moved = values.movedim(axis, -1)
     places = list(range(1, moved.ndim - 1))
-    found: torch.Tensor = reduce(moved, dim=places) if places else moved
-    return found
+    reduced: torch.Tensor = reduce(moved, dim=places) if places else moved
+    return reduced

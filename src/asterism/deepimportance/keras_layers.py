@@ -1,6 +1,6 @@
 """How each kind of Keras layer is made of the operations of :mod:`.network`.
 
-To support another layer, write one function under :func:`converts`.
+To support another layer, write one function under :func:`converter_for`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from keras import ops
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum
+from asterism.deepimportance.network import (
+    ElementwiseOperation,
+    LinearOperation,
+    Network,
+    RoutingOperation,
+    WeightedSum,
+)
 from asterism.models.keras_models.layers import (
     INERT,
     RESHAPING,
     flatten_model,
     gives_other_axes,
-    graph_of,
+    keras_graph,
 )
 
 #: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
@@ -32,7 +38,7 @@ _NONNEGATIVE = {"relu", "relu6", "sigmoid", "softplus", "softmax", "exponential"
 _SQUASHING = {"softmax", "sigmoid"}
 
 
-def network_of(
+def build_network(
     model: keras.Model, low: float | NDArray[Any] = 0.0, high: float | NDArray[Any] = 1.0
 ) -> Network:
     """The operations of a Keras model, batch normalisation folded.
@@ -48,7 +54,7 @@ def network_of(
             the kinds that are supported. Or the model is not a graph of layers.
     """
     model = flatten_model(model)
-    graph = graph_of(model)
+    graph = keras_graph(model)
     if not hasattr(graph, "_nodes_by_depth") or len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise UserError(
             f"the model {model.name!r} is not a graph of layers with one input and one output: "
@@ -73,7 +79,7 @@ def network_of(
     return network.folded()
 
 
-def converts(*kinds: str) -> Callable[[Converter], Converter]:
+def converter_for(*kinds: str) -> Callable[[Converter], Converter]:
     """Decorator that files a converter under names of Keras layer classes."""
 
     def file(converter: Converter) -> Converter:
@@ -95,7 +101,9 @@ def _with_activation(layer: Any, network: Network, index: int) -> int:
     if function is None or function is keras.activations.linear:
         return index
     name = getattr(function, "__name__", "")
-    operation = Elementwise(function, nonnegative=name in _NONNEGATIVE, squashes=name in _SQUASHING)
+    operation = ElementwiseOperation(
+        function, nonnegative=name in _NONNEGATIVE, squashes=name in _SQUASHING
+    )
     return network.add(operation, index)
 
 
@@ -107,14 +115,14 @@ def _bias(layer: Any, channels: int) -> NDArray[Any]:
     return _array(layer.bias) if layer.use_bias else np.zeros(channels)
 
 
-@converts("Dense")
+@converter_for("Dense")
 def _dense(layer: Any, network: Network, inputs: list[int]) -> int:
     kernel = _array(layer.kernel)
-    linear = Linear("dense", tf.linalg.matmul, kernel, _bias(layer, kernel.shape[-1]))
+    linear = LinearOperation("dense", tf.linalg.matmul, kernel, _bias(layer, kernel.shape[-1]))
     return _with_activation(layer, network, network.add(linear, *inputs))
 
 
-@converts("Conv1D", "Conv2D", "Conv3D")
+@converter_for("Conv1D", "Conv2D", "Conv3D")
 def _convolution(layer: Any, network: Network, inputs: list[int]) -> int:
     kernel = _array(layer.kernel)
     _channels_last(layer)
@@ -126,13 +134,13 @@ def _convolution(layer: Any, network: Network, inputs: list[int]) -> int:
         steps = tf.pad(x, [[0, 0], [missing, 0], [0, 0]]) if missing else x
         return ops.conv(steps, k, layer.strides, padding, dilation_rate=layer.dilation_rate)
 
-    linear = Linear("convolution", convolve, kernel, _bias(layer, kernel.shape[-1]))
+    linear = LinearOperation("convolution", convolve, kernel, _bias(layer, kernel.shape[-1]))
     return _with_activation(layer, network, network.add(linear, *inputs))
 
 
-def _depthwise(layer: Any, kernel: NDArray[Any], bias: NDArray[Any]) -> Linear:
+def _depthwise(layer: Any, kernel: NDArray[Any], bias: NDArray[Any]) -> LinearOperation:
     _channels_last(layer)
-    return Linear(
+    return LinearOperation(
         "convolution",
         lambda x, k: ops.depthwise_conv(
             x, k, layer.strides, layer.padding, dilation_rate=layer.dilation_rate
@@ -143,31 +151,33 @@ def _depthwise(layer: Any, kernel: NDArray[Any], bias: NDArray[Any]) -> Linear:
     )
 
 
-@converts("DepthwiseConv2D", "DepthwiseConv1D")
+@converter_for("DepthwiseConv2D", "DepthwiseConv1D")
 def _depthwise_convolution(layer: Any, network: Network, inputs: list[int]) -> int:
     kernel = _array(layer.kernel)
     linear = _depthwise(layer, kernel, _bias(layer, kernel.shape[-2] * kernel.shape[-1]))
     return _with_activation(layer, network, network.add(linear, *inputs))
 
 
-@converts("SeparableConv2D", "SeparableConv1D")
+@converter_for("SeparableConv2D", "SeparableConv1D")
 def _separable_convolution(layer: Any, network: Network, inputs: list[int]) -> int:
     depthwise, pointwise = _array(layer.depthwise_kernel), _array(layer.pointwise_kernel)
     index = network.add(_depthwise(layer, depthwise, np.zeros(pointwise.shape[-2])), *inputs)
     bias = _bias(layer, pointwise.shape[-1])
-    index = network.add(Linear("convolution", ops.conv, pointwise, bias), index)
+    index = network.add(LinearOperation("convolution", ops.conv, pointwise, bias), index)
     return _with_activation(layer, network, index)
 
 
-@converts("AveragePooling1D", "AveragePooling2D", "AveragePooling3D")
-@converts("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D")
+@converter_for("AveragePooling1D", "AveragePooling2D", "AveragePooling3D")
+@converter_for("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D")
 def _average(layer: Any, network: Network, inputs: list[int]) -> int:
     _channels_last(layer)
     one, zero = np.ones(()), np.zeros(())
-    return network.add(Linear("pooling", lambda x, k: layer.call(x) * k, one, zero), *inputs)
+    return network.add(
+        LinearOperation("pooling", lambda x, k: layer.call(x) * k, one, zero), *inputs
+    )
 
 
-@converts("BatchNormalization")
+@converter_for("BatchNormalization")
 def _batch_normalization(layer: Any, network: Network, inputs: list[int]) -> int:
     mean, variance = _array(layer.moving_mean), _array(layer.moving_variance)
     scale = 1 / np.sqrt(variance + layer.epsilon)
@@ -181,7 +191,7 @@ def _batch_normalization(layer: Any, network: Network, inputs: list[int]) -> int
     return network.add(_per_channel(scale, shift), *inputs)
 
 
-@converts("Rescaling", "Normalization")
+@converter_for("Rescaling", "Normalization")
 def _rescaling(layer: Any, network: Network, inputs: list[int]) -> int:
     if isinstance(layer, keras.layers.Rescaling):
         scale, shift = np.asarray(layer.scale, float), np.asarray(layer.offset, float)
@@ -194,93 +204,95 @@ def _rescaling(layer: Any, network: Network, inputs: list[int]) -> int:
     keeps_sign = network.nodes[inputs[0]].nonnegative and bool(
         (scale >= 0).all() and (shift >= 0).all()
     )
-    return network.add(Elementwise(affine.function, nonnegative=keeps_sign), *inputs)
+    return network.add(ElementwiseOperation(affine.function, nonnegative=keeps_sign), *inputs)
 
 
-def _per_channel(scale: Any, shift: Any) -> Elementwise:
-    return Elementwise(
+def _per_channel(scale: Any, shift: Any) -> ElementwiseOperation:
+    return ElementwiseOperation(
         lambda x: x * tf.constant(scale, x.dtype) + tf.constant(shift, x.dtype),
         nonnegative=False,
         channels=(scale, shift),
     )
 
 
-@converts("Activation")
+@converter_for("Activation")
 def _activation_layer(layer: Any, network: Network, inputs: list[int]) -> int:
     return _with_activation(layer, network, inputs[0])
 
 
-@converts("ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax")
+@converter_for("ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax")
 def _activation_with_settings(layer: Any, network: Network, inputs: list[int]) -> int:
     kind = type(layer).__name__
     never_below_zero = kind == "Softmax" or (kind == "ReLU" and not layer.negative_slope)
-    operation = Elementwise(layer.call, nonnegative=never_below_zero, squashes=kind == "Softmax")
+    operation = ElementwiseOperation(
+        layer.call, nonnegative=never_below_zero, squashes=kind == "Softmax"
+    )
     return network.add(operation, *inputs)
 
 
-@converts(*INERT)
+@converter_for(*INERT)
 def _nothing_at_inference(layer: Any, network: Network, inputs: list[int]) -> int:
     return inputs[0]
 
 
-@converts(*RESHAPING)
+@converter_for(*RESHAPING)
 def _reshapes(layer: Any, network: Network, inputs: list[int]) -> int:
-    return network.add(Routing(layer.call, keeps_vector=gives_other_axes(layer)), *inputs)
+    return network.add(RoutingOperation(layer.call, keeps_vector=gives_other_axes(layer)), *inputs)
 
 
-@converts("RepeatVector", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D")
+@converter_for("RepeatVector", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D")
 def _moves(layer: Any, network: Network, inputs: list[int]) -> int:
-    return network.add(Routing(layer.call), *inputs)
+    return network.add(RoutingOperation(layer.call), *inputs)
 
 
-@converts("UpSampling1D", "UpSampling2D")
+@converter_for("UpSampling1D", "UpSampling2D")
 def _repeats(layer: Any, network: Network, inputs: list[int]) -> int:
     if getattr(layer, "interpolation", "nearest") != "nearest":
         raise UserError(
             f"relevance cannot pass the layer {layer.name!r}: it interpolates "
             f"{layer.interpolation}, only nearest is supported"
         )
-    return network.add(Routing(layer.call), *inputs)
+    return network.add(RoutingOperation(layer.call), *inputs)
 
 
-@converts("MaxPooling1D", "MaxPooling2D", "MaxPooling3D")
-@converts("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D")
+@converter_for("MaxPooling1D", "MaxPooling2D", "MaxPooling3D")
+@converter_for("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D")
 def _maximum(layer: Any, network: Network, inputs: list[int]) -> int:
     """The winner takes all."""
     _channels_last(layer)
-    return network.add(Routing(layer.call), *inputs)
+    return network.add(RoutingOperation(layer.call), *inputs)
 
 
-@converts("Concatenate")
+@converter_for("Concatenate")
 def _concatenate(layer: Any, network: Network, inputs: list[int]) -> int:
-    return network.add(Routing(lambda *xs: tf.concat(xs, layer.axis)), *inputs)
+    return network.add(RoutingOperation(lambda *xs: tf.concat(xs, layer.axis)), *inputs)
 
 
-@converts("Add")
+@converter_for("Add")
 def _add(layer: Any, network: Network, inputs: list[int]) -> int:
     return network.add(_sum(layer, (1.0,) * len(inputs)), *inputs)
 
 
-@converts("Subtract")
+@converter_for("Subtract")
 def _subtract(layer: Any, network: Network, inputs: list[int]) -> int:
     return network.add(_sum(layer, (1.0, -1.0)[: len(inputs)]), *inputs)
 
 
-@converts("Average")
+@converter_for("Average")
 def _mean_of_tensors(layer: Any, network: Network, inputs: list[int]) -> int:
     if not isinstance(layer, keras.Layer):  # keras.ops.average: a mean along an axis
         raise _unsupported(layer, "that averages one tensor")
     return network.add(_sum(layer, (1 / len(inputs),) * len(inputs)), *inputs)
 
 
-def _sum(layer: Any, weights: tuple[float, ...]) -> Sum:
+def _sum(layer: Any, weights: tuple[float, ...]) -> WeightedSum:
     if len(weights) < 2:
         raise _unsupported(layer, "that takes a constant and a tensor")
     shapes = [tuple(t.shape[1:]) for t in layer.input]
     if len(set(shapes)) > 1:
         listed = " and ".join(map(str, shapes))
         raise _unsupported(layer, f"that stretches one of its inputs, of shapes {listed}")
-    return Sum(weights)
+    return WeightedSum(weights)
 
 
 def _channels_last(layer: Any) -> None:

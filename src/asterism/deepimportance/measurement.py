@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, Split, prefix_facts
+from asterism.attacks.augmentation import AugmentationSet, TestSetSplit, prefix_facts
 from asterism.core.files.artifacts import write_arrays, write_json
 from asterism.core.messages.console import progress
 from asterism.criteria.families import ActivationCriterion
-from asterism.deepimportance.controls import ControlledAugmentation, compare
+from asterism.deepimportance.controls import ControlledAugmentation, draw_controls
 from asterism.deepimportance.coverage import Combinations, ImportanceDrivenCoverage
-from asterism.deepimportance.fitting import FittedCriteria, cover
+from asterism.deepimportance.fitting import FittedCriteria, extend_criteria
 from asterism.deepimportance.params import ImportanceParams
 
 Numbers = dict[str, Any]
@@ -57,7 +57,7 @@ class AdequacyMeasurement:
     exercised: dict[str, ExercisingInputs]
 
 
-def measure(
+def measure_adequacy(
     fitted: FittedCriteria,
     base: NDArray[Any],
     rest: NDArray[Any],
@@ -73,7 +73,7 @@ def measure(
     """
     alone = fitted.exercised(base)
     values = _values(alone)
-    together = _values(cover(fitted.tracer, alone, rest))
+    together = _values(extend_criteria(fitted.tracer, alone, rest))
     idc = {name: _idc(alone, name) for name in fitted.idc}
     metrics: Numbers = {
         "test_set": {"inputs": len(base), **values},
@@ -88,11 +88,11 @@ def measure(
         m: ExercisingInputs(coverage.smallest_subset(), {}, {}) for m, coverage in idc.items()
     }
     for name, compared in progress(list(augmentations.items()), label="measuring", unit="set"):
-        union = cover(fitted.tracer, alone, compared.added)
-        itself = cover(fitted.tracer, fitted.idc, compared.added)
+        union = extend_criteria(fitted.tracer, alone, compared.added)
+        itself = extend_criteria(fitted.tracer, fitted.idc, compared.added)
         found = _numbers(alone, union)
         clean, noise = (
-            [_numbers(alone, cover(fitted.tracer, alone, draw)) for draw in draws]
+            [_numbers(alone, extend_criteria(fitted.tracer, alone, draw)) for draw in draws]
             for draws in (compared.clean(), compared.noise())
         )
         held = {key: _held_against(found[key], key, clean, noise) for key in found}
@@ -115,7 +115,7 @@ def measure(
 def measure_augmented(
     fitted: FittedCriteria,
     images: NDArray[Any],
-    split: Split,
+    split: TestSetSplit,
     augmentations: Mapping[str, AugmentationSet],
     importance: ImportanceParams,
     seed: int,
@@ -135,10 +135,10 @@ def measure_augmented(
     """
     draws, noise = importance.draws, importance.noise_std
     controlled = {
-        name: compare(added, name, images, split, draws, noise, seed)
+        name: draw_controls(added, name, images, split, draws, noise, seed)
         for name, added in augmentations.items()
     }
-    return measure(fitted, images[split.base], images[split.pool], controlled)
+    return measure_adequacy(fitted, images[split.base], images[split.pool], controlled)
 
 
 def _idc(criteria: Mapping[str, ActivationCriterion], name: str) -> ImportanceDrivenCoverage:

@@ -3,16 +3,16 @@
 Layer-wise relevance propagation asks of each operation only how it shares relevance among its
 inputs. There are five answers, and every supported layer is made of operations of these kinds:
 
-* :class:`Linear` (dense, convolution, average pooling): shared by a rule of LRP;
-* :class:`Routing` (flatten, padding, max pooling, concatenation, …): each output value *is* one
-  input value, whose place takes the relevance;
-* :class:`Elementwise` (activations, dropout, batch normalisation that could not be folded): each
-  output value depends on one input value, which takes the relevance;
-* :class:`Sum` (residual additions): shared in proportion to the summands;
-* :class:`Weighted` (attention, layer normalisation): shared in proportion to what is weighed, with
-  the weights taken for constants.
+* :class:`LinearOperation` (dense, convolution, average pooling): shared by a rule of LRP;
+* :class:`RoutingOperation` (flatten, padding, max pooling, concatenation, …): each output value
+  *is* one input value, whose place takes the relevance;
+* :class:`ElementwiseOperation` (activations, dropout, batch normalisation that could not be
+  folded): each output value depends on one input value, which takes the relevance;
+* :class:`WeightedSum` (residual additions): shared in proportion to the summands;
+* :class:`InputWeightedOperation` (attention, layer normalisation): shared in proportion to what is
+  weighed, with the weights taken for constants.
 
-:class:`Opaque` operations have a value, and relevance has no way through them.
+An :class:`OpaqueOperation` has a value, and relevance has no way through it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.deepimportance.tensor_ops import Tensor, ops_of
+from asterism.deepimportance.tensor_ops import Tensor, find_tensor_ops
 
 LinearKind = Literal["dense", "convolution", "pooling"]
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearOperation:
     """An operation ``function(x, kernel) + bias``, linear in ``x`` and in ``kernel``.
 
     Attributes:
@@ -56,10 +56,10 @@ class Linear:
 
     def parameters(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """Kernel and bias as constants of the dtype of ``like``."""
-        ops, shape = ops_of(like), (*self.bias.shape, *(1,) * self.places)
+        ops, shape = find_tensor_ops(like), (*self.bias.shape, *(1,) * self.places)
         return ops.constant(self.kernel, like), ops.constant(self.bias.reshape(shape), like)
 
-    def scaled(self, scale: NDArray[Any], shift: NDArray[Any]) -> Linear:
+    def scaled(self, scale: NDArray[Any], shift: NDArray[Any]) -> LinearOperation:
         """This operation followed by ``scale * z + shift`` per output channel."""
         shape = self.kernel.shape[-2:] if self.depthwise else (-1,)
         return replace(
@@ -68,7 +68,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Routing:
+class RoutingOperation:
     """An operation that moves, repeats, drops or selects values; its Jacobian has zeros and ones.
 
     Attributes:
@@ -85,7 +85,7 @@ class Routing:
 
 
 @dataclass(frozen=True)
-class Elementwise:
+class ElementwiseOperation:
     """An operation on each value alone.
 
     Attributes:
@@ -107,7 +107,7 @@ class Elementwise:
 
 
 @dataclass(frozen=True)
-class Sum:
+class WeightedSum:
     """A weighted sum of tensors of one shape."""
 
     weights: tuple[float, ...]
@@ -115,11 +115,11 @@ class Sum:
     def forward(self, *xs: Tensor) -> Tensor:
         """The output."""
         parts = [x if w == 1 else w * x for w, x in zip(self.weights, xs, strict=True)]
-        return ops_of(xs[0]).total(parts)
+        return find_tensor_ops(xs[0]).total(parts)
 
 
 @dataclass(frozen=True)
-class Weighted:
+class InputWeightedOperation:
     """An operation linear in one input, with weights that depend on all inputs.
 
     Relevance takes the weights for constants: Ali et al., "XAI for Transformers: better
@@ -141,11 +141,15 @@ class Weighted:
     def forward(self, *xs: Tensor) -> Tensor:
         """The output."""
         output = self.function(xs[self.weighed], self.weights(*xs))
-        return output if self.bias is None else output + ops_of(output).constant(self.bias, output)
+        return (
+            output
+            if self.bias is None
+            else output + find_tensor_ops(output).constant(self.bias, output)
+        )
 
 
 @dataclass(frozen=True)
-class Opaque:
+class OpaqueOperation:
     """Any other operation.
 
     Attributes:
@@ -161,7 +165,14 @@ class Opaque:
         return self.function(*xs)
 
 
-Operation = Linear | Routing | Elementwise | Sum | Weighted | Opaque
+Operation = (
+    LinearOperation
+    | RoutingOperation
+    | ElementwiseOperation
+    | WeightedSum
+    | InputWeightedOperation
+    | OpaqueOperation
+)
 
 
 @dataclass(frozen=True)
@@ -208,7 +219,7 @@ class Network:
         while getattr(self.nodes[index].operation, "keeps_vector", False):
             index = self.nodes[index].inputs[0]
         operation = self.nodes[index].operation
-        if isinstance(operation, Elementwise) and operation.squashes:
+        if isinstance(operation, ElementwiseOperation) and operation.squashes:
             return self.nodes[index].inputs[0]
         return last
 
@@ -237,7 +248,7 @@ class Network:
             inputs = tuple(place[i] for i in node.inputs)
             before = result.nodes[inputs[0]].operation
             channels = getattr(node.operation, "channels", None)
-            if channels and isinstance(before, Linear) and readers[node.inputs[0]] == 1:
+            if channels and isinstance(before, LinearOperation) and readers[node.inputs[0]] == 1:
                 result._replace(inputs[0], before.scaled(*channels))
                 place[index] = inputs[0]
             else:
@@ -252,14 +263,14 @@ class Network:
 
     def _is_nonnegative(self, operation: Operation, inputs: tuple[int, ...]) -> bool:
         inherited = all(self.nodes[i].nonnegative for i in inputs)
-        if isinstance(operation, Linear):
+        if isinstance(operation, LinearOperation):
             known = bool(np.all(operation.kernel >= 0) and np.all(operation.bias >= 0))
             return inherited and known
-        if isinstance(operation, Elementwise):
+        if isinstance(operation, ElementwiseOperation):
             return operation.nonnegative
-        if isinstance(operation, Sum):
+        if isinstance(operation, WeightedSum):
             return inherited and all(w >= 0 for w in operation.weights)
-        return inherited and isinstance(operation, Routing)
+        return inherited and isinstance(operation, RoutingOperation)
 
     def leading_from(self, index: int) -> set[int]:
         """The node, and all nodes whose values depend on it."""

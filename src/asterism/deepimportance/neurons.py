@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.criteria.families import Activations
-from asterism.deepimportance.composites import composite_of
+from asterism.deepimportance.composites import build_composite
 from asterism.deepimportance.judged_model import JudgedModel
 from asterism.deepimportance.params import RelevanceParams
-from asterism.models.images_and_scores import notes_on_scores
+from asterism.models.images_and_scores import check_scores
 
 BATCH = 512
 
@@ -91,7 +91,7 @@ class NeuronRelevance:
         return np.argsort(-self.total(target_class), kind="stable")
 
 
-def neuron_relevance(
+def sum_neuron_relevance(
     model: JudgedModel,
     params: RelevanceParams,
     layer: str,
@@ -110,7 +110,7 @@ def neuron_relevance(
     Raises:
         UserError: relevance has no way to the layer.
     """
-    explain = model.explainer(layer, composite_of(params))
+    explain = model.explainer(layer, build_composite(params))
     neurons = model.shape(layer)[-1]
     assert neurons is not None
     notes: list[str] = []
@@ -120,7 +120,7 @@ def neuron_relevance(
         batch = items[start : start + BATCH]
         scores, relevance = explain(batch)
         if start == 0 and model.classifies:
-            notes = notes_on_scores(scores)
+            notes = check_scores(scores)
         decisions = scores.argmax(axis=1)
         correct = (
             np.ones(len(batch), np.bool_)

@@ -6,17 +6,17 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from asterism.core.parameters.params import Distinct, ParameterSection, Source
+from asterism.core.parameters.params import Distinct, PaperSource, ParameterSection
 from asterism.core.parameters.validation import named
 
 
 class ClusterParams(ParameterSection):
     """How the activations of an important neuron are clustered."""
 
-    k_min: Annotated[int, Source("DeepImportance, section 3.2")] = Field(
+    k_min: Annotated[int, PaperSource("DeepImportance, section 3.2")] = Field(
         ge=2, description="fewest clusters tried; the best silhouette wins"
     )
-    k_max: Annotated[int, Source("DeepImportance, section 3.2")] = Field(
+    k_max: Annotated[int, PaperSource("DeepImportance, section 3.2")] = Field(
         ge=2, le=256, description="most clusters tried, numbered in a byte"
     )
     min_values: int = Field(ge=1, description="a neuron with fewer values gets one cluster")
@@ -36,10 +36,10 @@ class RelevanceParams(ParameterSection):
     composite: Annotated[
         str,
         named("asterism.deepimportance.composites:COMPOSITES"),
-        Source("DeepImportance, section 3.1"),
+        PaperSource("DeepImportance, section 3.1"),
     ] = Field(description="which rule of LRP applies to which kind of layer")
     epsilon: float = Field(ge=0, description="ε of LRP-ε; 0 makes it LRP-0")
-    alpha: Annotated[float, Source("Bach et al., PLoS ONE 2015")] = Field(
+    alpha: Annotated[float, PaperSource("Bach et al., PLoS ONE 2015")] = Field(
         ge=1, description="α of LRP-αβ; β is α - 1"
     )
     gamma: float = Field(ge=0, description="γ of LRP-γ")
@@ -52,7 +52,7 @@ class ImportanceParams(ParameterSection):
         description="subject layer by name or index; null: the last hidden one"
     )
     neurons: Annotated[
-        Distinct[Annotated[int, Field(ge=1)]], Source("DeepImportance, section 3.3")
+        Distinct[Annotated[int, Field(ge=1)]], PaperSource("DeepImportance, section 3.3")
     ] = Field(min_length=1, description="numbers of important neurons, each measured")
     target_class: int | None = Field(
         ge=0, description="neurons that matter to one class only; null: to all"

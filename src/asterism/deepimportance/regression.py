@@ -12,10 +12,10 @@ from asterism.attacks.deviations import AttackPlan, Deviations, attack_regressor
 from asterism.attacks.methods import AttackParams
 from asterism.criteria.families import CriteriaParams
 from asterism.data.driving import DrivingImages, DrivingParams
-from asterism.deepimportance.controls import compare
-from asterism.deepimportance.fitting import fit as fit_criteria
+from asterism.deepimportance.controls import draw_controls
+from asterism.deepimportance.fitting import fit_criteria as fit_criteria
 from asterism.deepimportance.judged_keras import JudgedKeras
-from asterism.deepimportance.measurement import measure
+from asterism.deepimportance.measurement import measure_adequacy
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.architectures import ARCHITECTURES
 from asterism.models.images_and_scores import PreprocessingParams
@@ -101,14 +101,14 @@ def measure_regressor(
     tolerance = units.tolerance_degrees / units.degrees
     found = attack_regressor(model, preprocessing, tests, plan, attack, tolerance, seed)
     compared = {
-        name: compare(
+        name: draw_controls(
             augmentation, name, tests, split, importance.draws, importance.noise_std, seed
         )
         for name, augmentation in found.augmentations.items()
     }
     judged = JudgedKeras(model, preprocessing)
     fitted = fit_criteria(judged, driving.train_images, None, importance, criteria)
-    metrics = measure(fitted, tests[split.base], tests[split.pool], compared).metrics
+    metrics = measure_adequacy(fitted, tests[split.base], tests[split.pool], compared).metrics
     attacks = {
         "attacks": {
             name: found.augmentations[name].summary()

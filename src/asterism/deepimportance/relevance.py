@@ -5,19 +5,19 @@ from __future__ import annotations
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import Composite
 from asterism.deepimportance.network import (
-    Elementwise,
-    Linear,
+    ElementwiseOperation,
+    InputWeightedOperation,
+    LinearOperation,
     Network,
-    Opaque,
-    Routing,
-    Sum,
-    Weighted,
+    OpaqueOperation,
+    RoutingOperation,
+    WeightedSum,
 )
-from asterism.deepimportance.rules import RelevanceStep, per_unit
-from asterism.deepimportance.tensor_ops import Tensor, ops_of
+from asterism.deepimportance.rules import RelevanceStep, divide_relevance
+from asterism.deepimportance.tensor_ops import Tensor, find_tensor_ops
 
 
-def node_of_layer(network: Network, layer: str) -> int:
+def find_node_of_layer(network: Network, layer: str) -> int:
     """The node of a layer's output.
 
     Raises:
@@ -46,24 +46,28 @@ def require_path(network: Network, place: int, told: str) -> None:
     Raises:
         UserError: it names the operation that relevance cannot pass.
     """
-    for index in sorted(relevance_carriers(network) & network.leading_from(place) - {place}):
+    for index in sorted(find_relevance_carriers(network) & network.leading_from(place) - {place}):
         operation = network.nodes[index].operation
-        if isinstance(operation, Opaque):
+        if isinstance(operation, OpaqueOperation):
             raise UserError(f"relevance cannot pass {operation.told} behind {told}")
 
 
-def relevance_carriers(network: Network) -> set[int]:
+def find_relevance_carriers(network: Network) -> set[int]:
     """The nodes that relevance reaches from its start; gates receive none."""
     found = {network.start}
     for index in range(network.start, 0, -1):
         if index in found:
             node = network.nodes[index]
-            weighed = node.operation.weighed if isinstance(node.operation, Weighted) else None
+            weighed = (
+                node.operation.weighed
+                if isinstance(node.operation, InputWeightedOperation)
+                else None
+            )
             found.update(node.inputs if weighed is None else [node.inputs[weighed]])
     return found
 
 
-def propagate(
+def propagate_relevance(
     network: Network, composite: Composite, values: list[Tensor], seed: Tensor, target: int
 ) -> Tensor:
     """Relevance at the node ``target``, given that of the node where relevance starts.
@@ -103,27 +107,31 @@ def _shares(
     node = network.nodes[index]
     inputs = [values[i] for i in node.inputs]
     match node.operation:
-        case Linear() as linear:
+        case LinearOperation() as linear:
             nonnegative = network.nodes[node.inputs[0]].nonnegative
             box = _box(network, node.inputs[0], values) if first else None
             at = RelevanceStep(linear, inputs[0], arrived, nonnegative, box)
             return [composite.rule(linear.kind, first=first).share(at)]
-        case Elementwise():
+        case ElementwiseOperation():
             return [arrived]
-        case Routing() as routing:
-            return list(ops_of(arrived).gradient(routing.forward, inputs, arrived))
-        case Sum() as addition:
-            unit = per_unit(arrived, values[index])
+        case RoutingOperation() as routing:
+            return list(find_tensor_ops(arrived).gradient(routing.forward, inputs, arrived))
+        case WeightedSum() as addition:
+            unit = divide_relevance(arrived, values[index])
             return [w * x * unit for w, x in zip(addition.weights, inputs, strict=True)]
-        case Weighted() as weighted:
-            return _of_weighed(weighted, inputs, per_unit(arrived, values[index]))
+        case InputWeightedOperation() as weighted:
+            return _of_weighed(weighted, inputs, divide_relevance(arrived, values[index]))
     raise AssertionError("relevance has a way through every operation before the target")
 
 
-def _of_weighed(weighted: Weighted, inputs: list[Tensor], unit: Tensor) -> list[Tensor | None]:
+def _of_weighed(
+    weighted: InputWeightedOperation, inputs: list[Tensor], unit: Tensor
+) -> list[Tensor | None]:
     """All relevance goes to the input that is weighed."""
     x, weights = inputs[weighted.weighed], weighted.weights(*inputs)
-    (slope,) = ops_of(x).gradient(lambda given: weighted.function(given, weights), [x], unit)
+    (slope,) = find_tensor_ops(x).gradient(
+        lambda given: weighted.function(given, weights), [x], unit
+    )
     shares: list[Tensor | None] = [None] * len(inputs)
     shares[weighted.weighed] = x * slope
     return shares
@@ -135,14 +143,14 @@ def _sees_input(network: Network) -> list[bool]:
     first = [True] * len(network.nodes)
     for index, node in enumerate(network.nodes[1:], start=1):
         first[index] = all(clean[i] for i in node.inputs)
-        weighs = isinstance(node.operation, Linear) and node.operation.kind != "pooling"
+        weighs = isinstance(node.operation, LinearOperation) and node.operation.kind != "pooling"
         clean[index] = first[index] and not weighs
     return first
 
 
 def _box(network: Network, index: int, values: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Smallest and largest value that a node before any weights can take, ``(1, …)``."""
-    ops, one = ops_of(values[0]), values[0][:1]
+    ops, one = find_tensor_ops(values[0]), values[0][:1]
     ends = []
     for bound in (network.low, network.high):
         known: dict[int, Tensor] = {0: ops.spread(ops.constant(bound, one), one)}

@@ -16,8 +16,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from asterism.deepimportance.network import Linear
-from asterism.deepimportance.tensor_ops import Tensor, TensorOps, ops_of
+from asterism.deepimportance.network import LinearOperation
+from asterism.deepimportance.tensor_ops import Tensor, TensorOps, find_tensor_ops
 
 #: Keeps a denominator away from zero in the rules that have no ε of their own.
 STABILISER = 1e-6
@@ -36,7 +36,7 @@ class RelevanceStep:
             operations that see the network's input (for z^B).
     """
 
-    operation: Linear
+    operation: LinearOperation
     x: Tensor
     relevance: Tensor
     nonnegative: bool
@@ -45,7 +45,7 @@ class RelevanceStep:
     @property
     def ops(self) -> TensorOps:
         """Operations on its tensors."""
-        return ops_of(self.x)
+        return find_tensor_ops(self.x)
 
 
 class RelevanceRule(ABC):
@@ -57,7 +57,7 @@ class RelevanceRule(ABC):
 
 
 @dataclass(frozen=True)
-class Epsilon(RelevanceRule):
+class EpsilonRule(RelevanceRule):
     """LRP-ε: ``R_j = Σ_k x_j w_jk / (z_k + ε sign z_k) R_k``; LRP-0 with ``epsilon=0``."""
 
     epsilon: float
@@ -69,7 +69,7 @@ class Epsilon(RelevanceRule):
 
 
 @dataclass(frozen=True)
-class AlphaBeta(RelevanceRule):
+class AlphaBetaRule(RelevanceRule):
     """LRP-αβ: ``R_j = Σ_k (α (x_j w_jk)⁺ / z_k⁺ - β (x_j w_jk)⁻ / z_k⁻) R_k``, ``α - β = 1``."""
 
     alpha: float
@@ -90,15 +90,17 @@ class AlphaBeta(RelevanceRule):
             supporting = [(x_plus, plus), (x_minus, minus)]
             opposing = [(x_plus, minus), (x_minus, plus)]
         positive = weighted_sum(at, supporting) + ops.positive(bias)
-        result = self.alpha * redistribute(at, supporting, per_unit(at.relevance, positive))
+        result = self.alpha * redistribute(at, supporting, divide_relevance(at.relevance, positive))
         if self.beta:
             negative = at.operation.forward(at.x) - positive
-            result -= self.beta * redistribute(at, opposing, per_unit(at.relevance, negative))
+            result -= self.beta * redistribute(
+                at, opposing, divide_relevance(at.relevance, negative)
+            )
         return result
 
 
 @dataclass(frozen=True)
-class Gamma(RelevanceRule):
+class GammaRule(RelevanceRule):
     """LRP-γ: as LRP-0 with the weights ``w + γ w⁺`` (``w + γ w⁻`` where the output is negative)."""
 
     gamma: float
@@ -128,7 +130,7 @@ class Gamma(RelevanceRule):
 
 
 @dataclass(frozen=True)
-class ZBox(RelevanceRule):
+class ZBoxRule(RelevanceRule):
     """LRP-z^B for inputs in a box: shares in proportion to ``x_j w_jk - l w_jk⁺ - h w_jk⁻``."""
 
     def share(self, at: RelevanceStep) -> Tensor:
@@ -143,7 +145,7 @@ class ZBox(RelevanceRule):
 
 
 @dataclass(frozen=True)
-class WSquare(RelevanceRule):
+class WSquareRule(RelevanceRule):
     """LRP-w²: shares in proportion to ``w_jk²``, whatever the input."""
 
     def share(self, at: RelevanceStep) -> Tensor:
@@ -154,7 +156,7 @@ class WSquare(RelevanceRule):
 
 
 @dataclass(frozen=True)
-class Flat(RelevanceRule):
+class FlatRule(RelevanceRule):
     """LRP-flat: shares equally among the inputs that an output sees."""
 
     def share(self, at: RelevanceStep) -> Tensor:
@@ -176,7 +178,9 @@ def share_relevance(
     With parts ``(a, v)`` of the input and the kernel, ``z_k = Σ_parts Σ_j a_j v_jk + bias_k`` and
     the result is ``R_j = Σ_k Σ_parts a_j v_jk / stabilise(z_k) R_k``.
     """
-    return redistribute(at, parts, per_unit(relevance, weighted_sum(at, parts) + bias, epsilon))
+    return redistribute(
+        at, parts, divide_relevance(relevance, weighted_sum(at, parts) + bias, epsilon)
+    )
 
 
 def weighted_sum(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
@@ -184,9 +188,9 @@ def weighted_sum(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> T
     return at.ops.total([at.operation.function(a, v) for a, v in parts])
 
 
-def per_unit(relevance: Tensor, z: Tensor, epsilon: float = STABILISER) -> Tensor:
+def divide_relevance(relevance: Tensor, z: Tensor, epsilon: float = STABILISER) -> Tensor:
     """``R_k / stabilise(z_k)``."""
-    return ops_of(z).ratio(relevance, stabilise(z, epsilon))
+    return find_tensor_ops(z).ratio(relevance, stabilise(z, epsilon))
 
 
 def redistribute(
@@ -208,7 +212,7 @@ def redistribute(
 
 def stabilise(z: Tensor, epsilon: float) -> Tensor:
     """``z + ε sign(z)``, with ``sign(0) = 1``."""
-    ops = ops_of(z)
+    ops = find_tensor_ops(z)
     step = ops.constant(epsilon, z)
     return z + ops.where(z >= 0, step, -step)
 

@@ -41,7 +41,7 @@ class TensorOps:
     if_any: Callable[[Tensor, Callable[[], Tensor], Callable[[], Tensor]], Tensor]
 
 
-def ops_of(tensor: Tensor) -> TensorOps:
+def find_tensor_ops(tensor: Tensor) -> TensorOps:
     """The operations of a tensor's library."""
     if type(tensor).__module__.partition(".")[0] == "torch":
         return _of_torch()

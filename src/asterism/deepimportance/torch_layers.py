@@ -1,6 +1,6 @@
 """How the operators of an exported graph of PyTorch are made of the operations of :mod:`.network`.
 
-To support another operator, write one function under :func:`converts`.
+To support another operator, write one function under :func:`converter_for`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from torch import fx
 
 from asterism.deepimportance.network import (
-    Elementwise,
-    Linear,
+    ElementwiseOperation,
+    InputWeightedOperation,
+    LinearOperation,
     Network,
-    Opaque,
+    OpaqueOperation,
     Operation,
-    Routing,
-    Sum,
-    Weighted,
+    RoutingOperation,
+    WeightedSum,
 )
 from asterism.models.formats import as_array
 from asterism.models.signatures.torch import modules_of, operator_of
@@ -131,7 +131,7 @@ Converter = Callable[[GraphCall], Operation | None]
 CONVERTERS: dict[str, Converter] = {}
 
 
-def converts(*operators: str) -> Callable[[Converter], Converter]:
+def converter_for(*operators: str) -> Callable[[Converter], Converter]:
     """Decorator that files a converter under names of operators."""
 
     def file(converter: Converter) -> Converter:
@@ -141,7 +141,7 @@ def converts(*operators: str) -> Callable[[Converter], Converter]:
     return file
 
 
-def network_of_graph(
+def build_graph_network(
     module: fx.GraphModule, low: float | NDArray[Any], high: float | NDArray[Any]
 ) -> tuple[Network, dict[str, GraphCall]]:
     """The operations of an exported graph, batch normalisation folded.
@@ -193,13 +193,17 @@ def _call(node: fx.Node, place: dict[fx.Node, int], constants: dict[fx.Node, Any
 def _operation(call: GraphCall) -> Operation:
     found: Operation | None = None
     if call.operator in ACTIVATIONS | _SQUASHING and call.one:
-        found = Elementwise(call, call.operator in _NONNEGATIVE, call.operator in _SQUASHING)
+        found = ElementwiseOperation(
+            call, call.operator in _NONNEGATIVE, call.operator in _SQUASHING
+        )
     elif call.operator in _ROUTING and _is_tensor(call):
-        found = Routing(call, keeps_vector=sum(size != 1 for size in call.shape()[1:]) <= 1)
+        found = RoutingOperation(
+            call, keeps_vector=sum(size != 1 for size in call.shape()[1:]) <= 1
+        )
     elif call.operator in CONVERTERS:
         found = CONVERTERS[call.operator](call)
     where = next(iter(_names(call)), call.node.name)
-    return found or Opaque(call, f"the operator {call.operator} of {where!r}")
+    return found or OpaqueOperation(call, f"the operator {call.operator} of {where!r}")
 
 
 def _is_tensor(call: GraphCall) -> bool:
@@ -221,13 +225,13 @@ def _is_module_of_its_own(node: fx.Node) -> bool:
     return bool(innermost) and sum(innermost[0] in modules_of(other) for other in calls) == 1
 
 
-@converts("linear")
+@converter_for("linear")
 def _linear(call: GraphCall) -> Operation | None:
     weights = call.array(1, "weight")
     return _dense(weights.T, call.array(2, "bias")) if call.one and weights is not None else None
 
 
-@converts("addmm")
+@converter_for("addmm")
 def _add_and_multiply(call: GraphCall) -> Operation | None:
     scaled = {name for name, value in call.node.kwargs.items() if value != 1}
     if scaled or call.inputs != (call.node.args[1],):
@@ -236,7 +240,7 @@ def _add_and_multiply(call: GraphCall) -> Operation | None:
     return None if kernel is None else _dense(kernel, call.array(0, "input"))
 
 
-@converts("matmul")
+@converter_for("matmul")
 def _multiply(call: GraphCall) -> Operation | None:
     """Weights are constant, or are attention's: then what is weighed stands behind them."""
     if call.one:
@@ -244,11 +248,11 @@ def _multiply(call: GraphCall) -> Operation | None:
         return _dense(kernel, None) if kernel is not None and kernel.ndim == 2 else None
     first = call.node.args[0]
     if len(call.inputs) == 2 and isinstance(first, fx.Node) and _is_softmax(first):
-        return Weighted(lambda p, _: p, lambda v, p: torch.matmul(p, v), weighed=1)
+        return InputWeightedOperation(lambda p, _: p, lambda v, p: torch.matmul(p, v), weighed=1)
     return None
 
 
-@converts("scaled_dot_product_attention")
+@converter_for("scaled_dot_product_attention")
 def _attention(call: GraphCall) -> Operation | None:
     if len(call.inputs) != 3 or call.inputs != tuple(call.node.args[:3]):
         return None
@@ -259,10 +263,10 @@ def _attention(call: GraphCall) -> Operation | None:
         unit = torch.eye(length, dtype=value.dtype, device=value.device)
         return call(query, key, unit.expand(*value.shape[:-2], length, length))
 
-    return Weighted(weights, lambda v, p: torch.matmul(p, v), weighed=2)
+    return InputWeightedOperation(weights, lambda v, p: torch.matmul(p, v), weighed=2)
 
 
-@converts("conv1d", "conv2d", "conv3d", "convolution")
+@converter_for("conv1d", "conv2d", "conv3d", "convolution")
 def _convolution(call: GraphCall) -> Operation | None:
     weights, bias = call.array(1, "weight"), call.array(2, "bias")
     transposed = call.operator == "convolution" and call.argument(6, "transposed", default=False)
@@ -276,11 +280,11 @@ def _convolution(call: GraphCall) -> Operation | None:
 
     kernel = np.moveaxis(weights, 0, -1)
     bias = np.zeros(kernel.shape[-1], kernel.dtype) if bias is None else bias
-    return Linear("convolution", function, kernel, bias, places=weights.ndim - 2)
+    return LinearOperation("convolution", function, kernel, bias, places=weights.ndim - 2)
 
 
-@converts("avg_pool1d", "avg_pool2d", "avg_pool3d")
-@converts("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "mean")
+@converter_for("avg_pool1d", "avg_pool2d", "avg_pool3d")
+@converter_for("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "mean")
 def _average(call: GraphCall) -> Operation | None:
     axes = call.argument(1, "dim", default=()) if call.operator == "mean" else (1,)
     over = [axes] if isinstance(axes, int) else list(axes or ())
@@ -288,15 +292,15 @@ def _average(call: GraphCall) -> Operation | None:
         return None
     if any(axis % len(call.shape(call.inputs[0])) == 0 for axis in over):
         return None
-    return Linear("pooling", lambda x, k: call(x) * k, np.ones(()), np.zeros(()))
+    return LinearOperation("pooling", lambda x, k: call(x) * k, np.ones(()), np.zeros(()))
 
 
-@converts("batch_norm")
+@converter_for("batch_norm")
 def _batch_norm(call: GraphCall) -> Operation | None:
     return _normalised(call, epsilon=call.argument(7, "eps"), trains=call.argument(5, "training"))
 
 
-@converts("batch_norm_inference")
+@converter_for("batch_norm_inference")
 def _batch_norm_inference(call: GraphCall) -> Operation | None:
     return _normalised(call, epsilon=call.argument(6, "eps"), trains=False)
 
@@ -308,10 +312,10 @@ def _normalised(call: GraphCall, epsilon: float, trains: bool) -> Operation | No
     weight, bias = call.array(1, "weight"), call.array(2, "bias")
     scale = (1.0 if weight is None else weight) / np.sqrt(variance.astype(np.float64) + epsilon)
     shift = (0.0 if bias is None else bias) - mean * scale
-    return Elementwise(call, nonnegative=False, channels=(scale, shift))
+    return ElementwiseOperation(call, nonnegative=False, channels=(scale, shift))
 
 
-@converts("layer_norm")
+@converter_for("layer_norm")
 def _layer_norm(call: GraphCall) -> Operation | None:
     lengths, epsilon = call.argument(1, "normalized_shape"), call.argument(4, "eps", default=1e-5)
     weight, bias = call.argument(2, "weight"), call.array(3, "bias")
@@ -323,15 +327,15 @@ def _layer_norm(call: GraphCall) -> Operation | None:
         inverse = torch.rsqrt(x.var(axes, keepdim=True, unbiased=False) + epsilon)
         return inverse if weight is None else inverse * weight.detach()
 
-    return Weighted(weights, lambda x, w: (x - x.mean(axes, keepdim=True)) * w, bias)
+    return InputWeightedOperation(weights, lambda x, w: (x - x.mean(axes, keepdim=True)) * w, bias)
 
 
-@converts("add", "add_")
+@converter_for("add", "add_")
 def _add(call: GraphCall) -> Operation | None:
     return _sum(call, 1.0)
 
 
-@converts("sub")
+@converter_for("sub")
 def _subtract(call: GraphCall) -> Operation | None:
     return _sum(call, -1.0)
 
@@ -343,29 +347,29 @@ def _sum(call: GraphCall, sign: float) -> Operation | None:
     one, other = (call.argument(i, name) for i, name in enumerate(("input", "other")))
     if len(call.inputs) == 2:
         shapes = {call.shape(node) for node in call.inputs}
-        return Sum((1.0, sign)) if len(shapes) == 1 else None
+        return WeightedSum((1.0, sign)) if len(shapes) == 1 else None
     weight, constant = (1.0, sign * _number(other)) if call.one else (sign, _number(one))
-    return Weighted(lambda x: weight, lambda x, w: x * w, np.asarray(constant))
+    return InputWeightedOperation(lambda x: weight, lambda x, w: x * w, np.asarray(constant))
 
 
-@converts("mul", "div")
+@converter_for("mul", "div")
 def _scale(call: GraphCall) -> Operation | None:
     """By a constant; or by a gate, which takes no relevance (Arras et al., WASSA 2017)."""
     if not _is_tensor(call):
         return None
     if call.one or (len(call.inputs) == 1 and call.operator == "mul"):
-        return Elementwise(call, nonnegative=False)
+        return ElementwiseOperation(call, nonnegative=False)
     gates = [_is_squashed(node) for node in call.inputs]
     if call.operator == "mul" and sum(gates) == 1:
         gate = gates.index(True)
-        return Weighted(lambda *xs: xs[gate], lambda x, w: x * w, weighed=1 - gate)
+        return InputWeightedOperation(lambda *xs: xs[gate], lambda x, w: x * w, weighed=1 - gate)
     return None
 
 
 def _dense(kernel: NDArray[Any], bias: NDArray[Any] | None) -> Operation:
     """Of a kernel ``(inputs, outputs)``."""
     bias = np.zeros(kernel.shape[-1], kernel.dtype) if bias is None else bias
-    return Linear("dense", torch.matmul, kernel, bias)
+    return LinearOperation("dense", torch.matmul, kernel, bias)
 
 
 def _number(value: Any) -> Any:

@@ -86,7 +86,7 @@ def measure_criteria(model: TraceModel, codes: Codes) -> dict[str, float]:
 
 
 @TRACE_CRITERIA.register("basic_state")
-class BasicState(TraceCriterion):
+class BasicStateCoverage(TraceCriterion):
     """BSCov: share of the profiled states."""
 
     order = 1
@@ -100,7 +100,7 @@ class BasicState(TraceCriterion):
 
 
 @TRACE_CRITERIA.register("weighted_state")
-class WeightedState(BasicState):
+class WeightedStateCoverage(BasicStateCoverage):
     """WSCov: profiled states, each weighted by how often profiling visited it."""
 
     order = 2
@@ -110,7 +110,7 @@ class WeightedState(BasicState):
 
 
 @TRACE_CRITERIA.register("n_step_state_boundary")
-class NStepStateBoundary(TraceCriterion):
+class NStepBoundaryCoverage(TraceCriterion):
     """n-SBCov: share of the cells at most n steps from the profiled states, these excluded."""
 
     order = 3
@@ -124,7 +124,7 @@ class NStepStateBoundary(TraceCriterion):
 
 
 @TRACE_CRITERIA.register("basic_transition")
-class BasicTransition(TraceCriterion):
+class BasicTransitionCoverage(TraceCriterion):
     """BTCov: share of the profiled transitions."""
 
     order = 4
@@ -139,7 +139,7 @@ class BasicTransition(TraceCriterion):
 
 
 @TRACE_CRITERIA.register("weighted_transition")
-class WeightedTransition(BasicTransition):
+class WeightedTransitionCoverage(BasicTransitionCoverage):
     """WTCov: profiled transitions, each weighted by how often profiling took it."""
 
     order = 5

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from asterism.core.messages.console import get_logger, progress
-from asterism.core.random_streams import mix, stream
+from asterism.core.random_streams import mix_bits, stream
 from asterism.data import Dataset
 from asterism.deepstellar.criteria import measure_criteria
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -41,11 +41,11 @@ def item_codes(codes: NDArray[np.int64], items: Items) -> NDArray[np.int64]:
         return codes
     source = codes[:, :-1].astype(np.uint64)
     target = codes[:, 1:].astype(np.uint64)
-    mixed = mix(mix(source) + target)
+    mixed = mix_bits(mix_bits(source) + target)
     return (mixed >> np.uint64(1)).astype(np.int64)
 
 
-def jaccard(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+def compute_jaccard(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
     """Jaccard index of every pair of traces.
 
     Args:
@@ -88,7 +88,7 @@ def similarity_to_class(
     for label in np.unique(predicted):
         mine, its = predicted == label, reference_labels == label
         if its.any():
-            similarity[mine] = jaccard(traces[mine], known[its]).mean(axis=1)
+            similarity[mine] = compute_jaccard(traces[mine], known[its]).mean(axis=1)
     return similarity
 
 

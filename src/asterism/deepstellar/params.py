@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from asterism.core.parameters.params import Distinct, ParameterSection, Source
-from asterism.core.parameters.registry import closest
+from asterism.core.parameters.params import Distinct, PaperSource, ParameterSection
+from asterism.core.parameters.registry import suggest_closest
 from asterism.core.parameters.validation import Label, accepted_by
 from asterism.deepstellar.selections import SelectionParams
 
@@ -21,14 +21,14 @@ _NARROWEST = 3
 class AbstractionParams(ParameterSection):
     """How hidden states become abstract states."""
 
-    k: Annotated[int, Source("DeepStellar, section 3.2")] = Field(
+    k: Annotated[int, PaperSource("DeepStellar, section 3.2")] = Field(
         ge=1, description="principal components kept"
     )
-    m: Annotated[int, Source("DeepStellar, section 3.2")] = Field(
+    m: Annotated[int, PaperSource("DeepStellar, section 3.2")] = Field(
         ge=1, description="equal intervals over each component's range"
     )
     bits: int = Field(description="bits of a state's code for each component")
-    n_step: Annotated[int, Source("DeepStellar, section 4.1")] = Field(
+    n_step: Annotated[int, PaperSource("DeepStellar, section 4.1")] = Field(
         ge=1, description="Manhattan distance up to which unvisited states count as boundary"
     )
 
@@ -69,7 +69,8 @@ class FuzzParams(ParameterSection):
     """Fuzzing campaigns, one for each criterion."""
 
     criteria: Annotated[
-        Distinct[Literal["state", "k_step", "transition", "none"]], Source("DeepStellar, section 5")
+        Distinct[Literal["state", "k_step", "transition", "none"]],
+        PaperSource("DeepStellar, section 5"),
     ] = Field(min_length=1, description="what guides a campaign; none: the unguided baseline")
     mutants: int = Field(ge=1, description="budget of a campaign: mutants run through the network")
     parents: int = Field(ge=1, description="parents chosen at a time")
@@ -77,13 +78,13 @@ class FuzzParams(ParameterSection):
     islands: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"
     )
-    attempts: Annotated[int, Source("DeepHunter, section 3.2")] = Field(
+    attempts: Annotated[int, PaperSource("DeepHunter, section 3.2")] = Field(
         ge=1, description="tries to make an acceptable mutant of a parent"
     )
-    l0_share: Annotated[float, Source("DeepHunter, section 3.2")] = Field(
+    l0_share: Annotated[float, PaperSource("DeepHunter, section 3.2")] = Field(
         ge=0, le=1, description="share of an image's values that may change by any amount"
     )
-    linf_share: Annotated[float, Source("DeepHunter, section 3.2")] = Field(
+    linf_share: Annotated[float, PaperSource("DeepHunter, section 3.2")] = Field(
         ge=0, le=1, description="share of 255 by which all of an image's values may change"
     )
     selection: SelectionParams
@@ -101,7 +102,7 @@ class FuzzParams(ParameterSection):
             if name not in self.mutators:
                 known = list(self.mutators)
                 raise ValueError(
-                    f"weights names {name!r}, but mutators does not{closest(name, known)}"
+                    f"weights names {name!r}, but mutators does not{suggest_closest(name, known)}"
                 )
             if not weight >= 0:
                 raise ValueError(f"weights gives {name} {weight}, but none may be below 0")

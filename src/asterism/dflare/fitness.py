@@ -76,7 +76,7 @@ class PaperFitness(Fitness):
     """Accepts a D larger by more than delta, or an equal one (within delta) with new outputs.
 
     Outputs count as observed where the very same bytes have been: nearly never. The paper asks
-    for a nearest neighbour, see :class:`NearestNeighbour`.
+    for a nearest neighbour, see :class:`NearestNeighbourFitness`.
     """
 
     def __init__(self, trajectories: int, delta: float, novelty: float = 0.0) -> None:
@@ -105,7 +105,7 @@ class PaperFitness(Fitness):
 
 
 @FITNESSES.register("consequence")
-class TowardsConsequence(PaperFitness):
+class ConsequenceFitness(PaperFitness):
     """The paper's rule, with nearness to a consequential deviation in place of D.
 
     See :class:`asterism.dflare.consequence.Consequence`.
@@ -196,7 +196,7 @@ class _Distances(Fitness):
 
 
 @FITNESSES.register("distance_only")
-class LargerDistance(_Distances):
+class LargerDistanceFitness(_Distances):
     """Dflare_D: accepts any larger D; delta is not used."""
 
     def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
@@ -204,7 +204,7 @@ class LargerDistance(_Distances):
 
 
 @FITNESSES.register("distance_at_least")
-class DistanceAtLeast(_Distances):
+class DistanceAtLeastFitness(_Distances):
     """Dflare_D: accepts a D at least as large (Algorithm 1, line 6); delta is not used."""
 
     unchanged_may_replace: ClassVar[bool] = True
@@ -214,7 +214,7 @@ class DistanceAtLeast(_Distances):
 
 
 @FITNESSES.register("distance_by_delta")
-class DistanceByDelta(_Distances):
+class DistanceByDeltaFitness(_Distances):
     """Dflare_D: accepts a D that is larger by more than delta."""
 
     def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
@@ -222,7 +222,7 @@ class DistanceByDelta(_Distances):
 
 
 @FITNESSES.register("distance_changed")
-class DistanceChanged(_Distances):
+class DistanceChangedFitness(_Distances):
     """Dflare_D: accepts a D that differs by more than delta, larger or smaller."""
 
     def _accepts(self, gains: Gains) -> NDArray[np.bool_]:
@@ -234,7 +234,7 @@ _AT_ONCE = 256
 
 
 @FITNESSES.register("nearest_neighbour")
-class NearestNeighbour(Fitness):
+class NearestNeighbourFitness(Fitness):
     """A larger D by more than delta, or an equal one (within delta) with unobserved outputs."""
 
     def __init__(self, trajectories: int, delta: float, novelty: float = 0.0) -> None:
@@ -276,7 +276,7 @@ class NearestNeighbour(Fitness):
 
 
 @FITNESSES.register("formula")
-class FormulaFitness(NearestNeighbour):
+class FormulaFitness(NearestNeighbourFitness):
     """Accepts H(x) = D(x) / delta + O(x) at least as large as the best's (Algorithm 1, line 6)."""
 
     unchanged_may_replace: ClassVar[bool] = True

@@ -15,12 +15,12 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.data import Dataset
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.deploy import RepairedModel, write_fused
 from asterism.dflare.domains import accept_bound
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
-from asterism.dflare.outcome import Findings
+from asterism.dflare.outcome import SearchResult
 from asterism.dflare.pair import ModelPair, PairedOutputs, open_classifiers
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.repair import (
@@ -29,23 +29,23 @@ from asterism.dflare.repair import (
     choose_repairer,
     compare_repairers,
     gather_examples,
-    obstacle_to_repair,
     repair_status,
     save_repairer,
     train_repairer,
     unused_images,
+    why_not_repairable,
 )
 from asterism.dflare.repairers import Repairer
 from asterism.dflare.trigger import (
     SearchSeeds,
-    budget_of,
+    build_seed_budget,
     draw_seeds,
     load_seeds,
-    save_found,
+    save_search_results,
     search_pair,
     summarise,
     write_confusion,
-    write_models,
+    write_model_sizes,
 )
 from asterism.models.classifier import IsolatedClassifier
 from asterism.models.images_and_scores import PreprocessingParams
@@ -102,14 +102,14 @@ def search_images(
     domain.require_shape(pair.data.image_shape)
     seeds = draw_seeds(pair.data.test_images, params.seeds, seed)
     with open_classifiers(*pair.paths, pair.preprocessing) as models:
-        under_test = PairUnderTest(ModelPair(*models), domain, TopLabel(), params.bound)
+        under_test = PairUnderTest(ModelPair(*models), domain, TopLabelComparison(), params.bound)
         with replacing(folder) as temporary:
-            budget, minimise = budget_of(params), params.minimise_queries
+            budget, minimise = build_seed_budget(params), params.minimise_queries
             found = search_pair(params.searches, under_test, seeds, budget, seed, units, minimise)
-            summaries = save_found(found, seeds, domain, temporary)
+            summaries = save_search_results(found, seeds, domain, temporary)
             for name, findings in found.items():
                 write_confusion(temporary / name / "confusion.csv", findings)
-            write_models(temporary / "models.json", zip(pair.paths, models, strict=True))
+            write_model_sizes(temporary / "models.json", zip(pair.paths, models, strict=True))
             write_json(temporary / "summary.json", summaries)
     return summaries
 
@@ -147,7 +147,7 @@ def repair_images(
             f"repair.search is {params.search!r}, but trigger.searches runs "
             f"{', '.join(trigger.searches)}"
         )
-    seeds, findings = load_seeds(found), Findings.load(found / params.search)
+    seeds, findings = load_seeds(found), SearchResult.load(found / params.search)
     with open_classifiers(*pair.paths, pair.preprocessing) as (f, g):
         models = ModelPair(f, g)
         of_seeds = models.ask(seeds.items)
@@ -155,7 +155,7 @@ def repair_images(
         facts: dict[str, Any] = {}
         facts["test_set"] = _on_test_images(of_seeds, of_rest, seeds, pair.data.test_labels)
         examples = gather_examples(of_seeds, seeds.numbers.tolist(), findings)
-        obstacle = obstacle_to_repair(examples)
+        obstacle = why_not_repairable(examples)
         if obstacle:
             log.warning(obstacle)
             facts["status"] = obstacle
@@ -241,8 +241,8 @@ def _search_again(
 ) -> dict[str, Any]:
     """Dflare on the original and the repaired model, from the same seeds (the paper's table 8)."""
     models, domain = ModelPair(original, repaired), ImageDomain(trigger.operators)
-    under_test = PairUnderTest(models, domain, TopLabel(), trigger.bound)
+    under_test = PairUnderTest(models, domain, TopLabelComparison(), trigger.bound)
     only = {params.search: trigger.searches[params.search]}
-    found = search_pair(only, under_test, seeds, budget_of(trigger), seed)
-    summaries = save_found(found, seeds, under_test.domain, folder / "search")
+    found = search_pair(only, under_test, seeds, build_seed_budget(trigger), seed)
+    summaries = save_search_results(found, seeds, under_test.domain, folder / "search")
     return dict(summaries[params.search])

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.random_streams import BatchedStreams, first_word, stream
+from asterism.core.random_streams import BatchedStreams, draw_first_word, stream
 from asterism.dflare import outcome
 from asterism.dflare.comparisons import Comparison
 from asterism.dflare.domains import Domain, within_bound
-from asterism.dflare.outcome import Findings, SeedRecord, Trigger
+from asterism.dflare.outcome import SearchResult, SeedRecord, Trigger
 from asterism.dflare.pair import ModelPair, PairedOutputs, Proposal
 from asterism.dflare.params import BoundParams
 from asterism.dflare.prediction_cache import CachedPredictions, PredictionCache
@@ -132,7 +132,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
 
     def streams(self, purpose: str) -> BatchedStreams:
         """The random numbers of all trajectories for one purpose."""
-        keys = [first_word(*self._streams_of, number, purpose) for number in self.numbers]
+        keys = [draw_first_word(*self._streams_of, number, purpose) for number in self.numbers]
         return BatchedStreams(np.array(keys, np.uint64))
 
     def mutants(
@@ -215,7 +215,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         """
         return self.under_test.comparison.deviates(answers.f, answers.g)
 
-    def run(self) -> Findings:
+    def run(self) -> SearchResult:
         """Search from all seeds."""
         trajectories = self._check_seeds()
         with progress(total=len(self.items), label=self._name, unit="seed") as bar:
@@ -243,7 +243,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
                         trajectories
                     )
                 bar.update(len(self._records) - before)
-        findings = Findings(list(self._records.values()))
+        findings = SearchResult(list(self._records.values()))
         for found in self._found:
             findings.triggers += found.values()
         findings.sort()

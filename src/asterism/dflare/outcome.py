@@ -68,7 +68,7 @@ class SeedRecord:
 
 
 @dataclass
-class Findings:
+class SearchResult:
     """All that one search method found.
 
     Attributes:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.dflare.comparisons import unanswered_inputs
+from asterism.dflare.comparisons import find_unanswered_inputs
 from asterism.models.classifier import IsolatedClassifier
 from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.isolated_model import ModelCrashError
@@ -79,7 +79,7 @@ class PairQuery:
     def result(self) -> PairedOutputs:
         """Wait for both models."""
         (f, f_failures), (g, g_failures) = self.f.result(), self.g.result()
-        unknown = np.flatnonzero(unanswered_inputs(f)).tolist()
+        unknown = np.flatnonzero(find_unanswered_inputs(f)).tolist()
         lost = dict.fromkeys(unknown, "the original gives no finite answer")
         return PairedOutputs(f, g, lost | g_failures | f_failures)
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from asterism.core.files.user_files import File
-from asterism.core.parameters.params import ParameterSection, Source
-from asterism.core.parameters.validation import Label, accepted_by, named, offer
+from asterism.core.parameters.params import PaperSource, ParameterSection
+from asterism.core.parameters.validation import Label, accepted_by, named, require_accepted
 
 
 class PairParams(ParameterSection):
@@ -26,7 +26,7 @@ class SearchParams(ParameterSection):
     accepted_by: ClassVar[str | None] = "asterism.dflare.searches:search_options"
 
     search: Annotated[
-        str, named("asterism.dflare.searches:SEARCHES"), Source("Dflare, Algorithms 1 and 2")
+        str, named("asterism.dflare.searches:SEARCHES"), PaperSource("Dflare, Algorithms 1 and 2")
     ] = Field(description="a search of asterism.dflare.searches")
     options: dict[Label, Any] = Field(description="what this search takes, see its Options")
 
@@ -65,11 +65,11 @@ class BoundParams(ParameterSection):
 class TriggerParams(ParameterSection):
     """The search for inputs on which a compressed model deviates from its original."""
 
-    seeds: Annotated[int, Source("Dflare, table 4: 500")] = Field(
+    seeds: Annotated[int, PaperSource("Dflare, table 4: 500")] = Field(
         ge=1, description="inputs to start from, drawn at random"
     )
     queries: int = Field(ge=1, description="mutants to evaluate at most for each seed")
-    seconds: Annotated[float | None, Source("Dflare, table 4: 180")] = Field(
+    seconds: Annotated[float | None, PaperSource("Dflare, table 4: 180")] = Field(
         gt=0, description="ceiling on a seed's time; null: none"
     )
     n_triggers: int = Field(ge=1, description="triggering inputs to find for each seed")
@@ -92,7 +92,7 @@ class TriggerParams(ParameterSection):
     def _fits_the_domain(cls, value: Any, info: ValidationInfo) -> Any:
         if "domain" in info.data:  # it is missing where it was rejected itself
             judge = f"asterism.dflare.domains:accept_{info.field_name}"
-            offer(judge, (info.data["domain"], value))
+            require_accepted(judge, (info.data["domain"], value))
         return value
 
 
@@ -105,9 +105,9 @@ class RepairParams(ParameterSection):
     repairers: Annotated[
         dict[Label, dict[Label, Any]], accepted_by("asterism.dflare.repairers:repairer_options")
     ] = Field(min_length=1, description="repairers to compare, each with its options")
-    folds: Annotated[int, Source("Drepair, section 5.5")] = Field(
+    folds: Annotated[int, PaperSource("Drepair, section 5.5")] = Field(
         ge=2, description="parts of the cross-validation"
     )
-    repeats: Annotated[int, Source("Drepair, section 5.5")] = Field(
+    repeats: Annotated[int, PaperSource("Drepair, section 5.5")] = Field(
         ge=1, description="repetitions of it, each with another random seed"
     )

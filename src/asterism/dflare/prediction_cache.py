@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.random_streams import mix
+from asterism.core.random_streams import mix_bits
 from asterism.dflare.pair import ModelPair, Outputs, PairedOutputs, PairQuery
 
 #: What the answers that are kept, the latest, may take in memory, and an entry beside its numbers.
@@ -106,8 +106,8 @@ def item_keys(items: NDArray[Any]) -> list[bytes]:
     words = -(-content.shape[1] // 8)
     if content.shape[1] % 8:
         content = np.pad(content, ((0, 0), (0, 8 * words - content.shape[1])))
-    places = mix(np.arange(1, words + 1, dtype=np.uint64))
-    mixed = mix(content.view(np.uint64) ^ places)
+    places = mix_bits(np.arange(1, words + 1, dtype=np.uint64))
+    mixed = mix_bits(content.view(np.uint64) ^ places)
     sums = np.stack([mixed.sum(axis=1), (mixed * (places | np.uint64(1))).sum(axis=1)], axis=1)
     keys: list[bytes] = sums.view("V16")[:, 0].tolist()
     return keys

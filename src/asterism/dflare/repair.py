@@ -17,7 +17,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import options_of
 from asterism.core.random_streams import spawn_integer
 from asterism.dflare.deploy import write_head
-from asterism.dflare.outcome import Findings
+from asterism.dflare.outcome import SearchResult
 from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import RepairParams
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
@@ -66,7 +66,7 @@ def answered_examples(answers: PairedOutputs) -> RepairExamples:
 
 
 def gather_examples(
-    seeds: PairedOutputs, numbers: Sequence[int], findings: Findings
+    seeds: PairedOutputs, numbers: Sequence[int], findings: SearchResult
 ) -> RepairExamples:
     """Seeds and triggering inputs, as examples to learn from.
 
@@ -87,7 +87,7 @@ def gather_examples(
     )
 
 
-def obstacle_to_repair(examples: RepairExamples) -> str:
+def why_not_repairable(examples: RepairExamples) -> str:
     """Why no repairer can learn from these examples; empty if one can."""
     if not len(examples):
         return "a model failed on every seed: there is nothing to learn a repair from"

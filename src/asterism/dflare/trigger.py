@@ -24,7 +24,7 @@ from asterism.dflare import outcome
 from asterism.dflare.domains import Domain
 from asterism.dflare.lockstep import LockstepSearch, PairUnderTest, SearchTask, SeedBudget
 from asterism.dflare.minimise import minimise
-from asterism.dflare.outcome import Findings, Trigger
+from asterism.dflare.outcome import SearchResult, Trigger
 from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import SearchParams, TriggerParams
 from asterism.dflare.searches import SEARCHES, search_options
@@ -71,7 +71,7 @@ def draw_seeds(items: NDArray[Any], count: int, seed: int) -> SearchSeeds:
     return SearchSeeds(items[numbers], numbers)
 
 
-def budget_of(params: TriggerParams) -> SeedBudget:
+def build_seed_budget(params: TriggerParams) -> SeedBudget:
     """The limits after which the search lane stops on a seed."""
     return SeedBudget(params.queries, params.n_triggers, params.seconds)
 
@@ -84,7 +84,7 @@ def search_pair(
     seed: int,
     units: WorkUnits = ALONE,
     minimise_queries: int = 0,
-) -> dict[str, Findings]:
+) -> dict[str, SearchResult]:
     """Run several searches.
 
     Args:
@@ -110,12 +110,12 @@ def search_pair(
         for name, chosen in searches.items()
         for number, group in enumerate(groups)
     }
-    found = iter(units.gather(jobs, Findings.load))
-    return {name: Findings.merged(list(islice(found, len(groups)))) for name in searches}
+    found = iter(units.gather(jobs, SearchResult.load))
+    return {name: SearchResult.merged(list(islice(found, len(groups)))) for name in searches}
 
 
-def save_found(
-    found: Mapping[str, Findings], seeds: SearchSeeds, domain: Domain, folder: Path
+def save_search_results(
+    found: Mapping[str, SearchResult], seeds: SearchSeeds, domain: Domain, folder: Path
 ) -> dict[str, Any]:
     """Save the seeds and what each search found from them.
 
@@ -139,7 +139,7 @@ def save_found(
 
 def _search(
     task: SearchTask, chosen: SearchParams, minimise_queries: int, _checkpoint: Checkpoint | None
-) -> Findings:
+) -> SearchResult:
     """One search from one group of seeds; it is short, so no state of it is kept."""
     taken = processor_seconds()
     with prefix_errors(f"trigger.searches.{task.name}"):
@@ -175,7 +175,7 @@ def _minimal(
     ]
 
 
-def summarise(findings: Findings) -> dict[str, Any]:
+def summarise(findings: SearchResult) -> dict[str, Any]:
     """Figures of one search, as the paper's tables give them.
 
     Success rate is over the seeds that were searched, so without those that deviate already.
@@ -225,7 +225,7 @@ def _first_queries(triggers: Sequence[Trigger]) -> NDArray[np.int64]:
 
 
 def _distances(
-    findings: Findings, domain: Domain, seeds: SearchSeeds, folder: Path
+    findings: SearchResult, domain: Domain, seeds: SearchSeeds, folder: Path
 ) -> dict[str, Any]:
     """Distances of the triggering inputs to their seeds, and of their minimal versions."""
     if not findings.triggers:
@@ -245,7 +245,7 @@ def _distances(
     return means
 
 
-def write_confusion(path: Path, findings: Findings) -> None:
+def write_confusion(path: Path, findings: SearchResult) -> None:
     """Write how often each label of the original became each label of the compressed model."""
     pairs = Counter((int(t.f.argmax()), int(t.g.argmax())) for t in findings.triggers)
     rows = np.array(
@@ -255,13 +255,13 @@ def write_confusion(path: Path, findings: Findings) -> None:
 
 
 def load_seeds(folder: Path) -> SearchSeeds:
-    """The seeds that :func:`save_found` saved."""
+    """The seeds that :func:`save_search_results` saved."""
     with reading(f"the seeds in {folder}"):
         arrays = read_arrays(folder / "seeds.npz")
         return SearchSeeds(arrays["items"], arrays["numbers"])
 
 
-def write_models(path: Path, models: Iterable[tuple[Path, Any]]) -> None:
+def write_model_sizes(path: Path, models: Iterable[tuple[Path, Any]]) -> None:
     """Write names, sizes and notes of the models' files."""
     facts = [
         {"name": model.name, "bytes": file.stat().st_size, "notes": list(model.notes)}

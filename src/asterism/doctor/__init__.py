@@ -29,13 +29,13 @@ class Check:
     advice: str = ""
 
 
-def as_json(checks: list[Check]) -> dict[str, Any]:
+def checks_as_json(checks: list[Check]) -> dict[str, Any]:
     """What a program reads: the checks, and how many are of each status."""
     counts = {status: sum(c.status == status for c in checks) for status in ("error", "warning")}
     return {"checks": [asdict(check) for check in checks], **counts}
 
 
-def as_text(checks: list[Check]) -> list[str]:
+def format_checks(checks: list[Check]) -> list[str]:
     """What people read: a line for each check, and below it what to do."""
     width = max(len(check.name) for check in checks)
     lines = []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from asterism.core.files.folders import require_own
+from asterism.core.files.folders import require_private
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.doctor import Check, Status
@@ -27,7 +27,7 @@ _LEAST_DISK_GB, _DISK_GB = 1.0, 10.0
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
-def cores() -> Check:
+def check_cores() -> Check:
     """Processors that stages may use."""
     usable, all_of_them = machine.available_threads(), os.cpu_count() or 1
     found = f"{usable} of {all_of_them}" if usable < all_of_them else str(usable)
@@ -37,11 +37,11 @@ def cores() -> Check:
     return Check("cores", "ok", f"{found}; `asterism repro --jobs {jobs}` uses them")
 
 
-def memory() -> Check:
+def check_memory() -> Check:
     """Memory that is free now, within the limit of a container."""
     facts = psutil.virtual_memory()
     total, free = float(facts.total), float(facts.available)
-    allowed = memory_limit()
+    allowed = read_memory_limit()
     if allowed is not None and allowed < total:
         total, free = allowed, min(free, allowed)
     found = f"{free / _GB:.1f} GB free of {total / _GB:.1f} GB"
@@ -54,7 +54,7 @@ def memory() -> Check:
     return Check("memory", "ok", found)
 
 
-def memory_limit() -> float | None:
+def read_memory_limit() -> float | None:
     """Bytes that the control group of this process may use; None where there is no limit."""
     for file in _LIMITS:
         if file.exists() and (told := file.read_text().strip()).isdigit():
@@ -62,7 +62,7 @@ def memory_limit() -> float | None:
     return None
 
 
-def disks() -> list[Check]:
+def check_disks() -> list[Check]:
     """Free room where results, saved state and temporary files go, and whether it can be used."""
     checks = []
     places = {"project": Path.cwd(), "temporary files": Path(tempfile.gettempdir())}
@@ -75,12 +75,12 @@ def disks() -> list[Check]:
     return checks
 
 
-def own_programs() -> Check:
+def check_programs_root() -> Check:
     """Whether nobody else can write to what Asterism runs, beside what is installed."""
     try:
         folder = machine.programs_root()
         if folder.exists():
-            require_own(folder)
+            require_private(folder)
     except UserError as error:
         return Check("programs.root", "error", str(error))
     return Check("programs.root", "ok", str(folder))
@@ -104,7 +104,7 @@ def _disk(name: str, folder: Path) -> Check:
     return Check(f"disk: {name}", status, found, advice)
 
 
-def graphics() -> Check:
+def check_graphics_cards() -> Check:
     """Graphics cards. None is needed, and libraries under test never get one."""
     program = shutil.which("nvidia-smi")
     if program is None:

@@ -11,34 +11,34 @@ from asterism.config import check_params
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.locks import is_lock_held
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import name_first
+from asterism.core.messages.escaping import list_first
 from asterism.doctor import Check
 from asterism.dvc_hydra import saved_state
 from asterism.dvc_hydra.commands import LOCK, TEMPORARY, require_usable
 from asterism.dvc_hydra.local_settings import default_remote
 from asterism.project import check_code
 from asterism.sweep.pipeline import lock_folder
-from asterism.sweep.workspace import BACK, PARAMETERS, changed_files, git
+from asterism.sweep.workspace import BACK, PARAMETERS, list_changed_files, run_git
 
 _MINUTE = 60.0
 
 
-def project(root: Path) -> list[Check]:
+def check_project(root: Path) -> list[Check]:
     """Every check of a project; a single warning where there is none."""
     if not (root / "dvc.yaml").exists():
         advice = "run this in a project's root; `asterism new FOLDER` makes a project"
         return [Check("project", "warning", f"there is none in {root}", advice)]
     return [
-        code(root),
-        parameters(root),
-        tree(root),
-        remote(root),
-        *locks(root),
-        *saved_runs(),
+        check_installed_code(root),
+        check_parameters(root),
+        check_work_tree(root),
+        check_remote(root),
+        *check_locks(root),
+        *check_saved_runs(),
     ]
 
 
-def code(root: Path) -> Check:
+def check_installed_code(root: Path) -> Check:
     """Whether the stages run the installed version."""
     try:
         check_code(root)
@@ -47,7 +47,7 @@ def code(root: Path) -> Check:
     return Check("code", "ok", "the stages run the version that is installed")
 
 
-def parameters(root: Path) -> Check:
+def check_parameters(root: Path) -> Check:
     """Whether every stage can read its parameters."""
     try:
         check_params(root)
@@ -56,17 +56,17 @@ def parameters(root: Path) -> Check:
     return Check("params.yaml", "ok", "valid")
 
 
-def tree(root: Path) -> Check:
+def check_work_tree(root: Path) -> Check:
     """Whether git knows the project, and what has changed since the last commit."""
     try:
-        revision = git(root, "rev-parse", "--short", "HEAD")
-        changed = changed_files(root)
+        revision = run_git(root, "rev-parse", "--short", "HEAD")
+        changed = list_changed_files(root)
     except UserError as error:
         advice = "make a git repository with a commit: experiments and sweeps start from it"
         return Check("tree", "error", str(error), advice)
     if not changed:
         return Check("tree", "ok", f"as commit {revision}")
-    found = f"{len(changed)} files differ from {revision}: {name_first(changed)}"
+    found = f"{len(changed)} files differ from {revision}: {list_first(changed)}"
     if changed == [PARAMETERS]:
         advice = f"an experiment changed it; `{BACK}` brings the committed one back"
         return Check("tree", "warning", found, advice)
@@ -74,16 +74,16 @@ def tree(root: Path) -> Check:
     return Check("tree", "warning", found, advice)
 
 
-def remote(root: Path) -> Check:
+def check_remote(root: Path) -> Check:
     """Whether results can be shared."""
     try:
-        found = default_remote(root)
+        remote = default_remote(root)
     except UserError as error:
         return Check("remote", "error", str(error), "run `dvc remote add --default NAME URL`")
-    if found is None:
+    if remote is None:
         advice = "to share results: `dvc remote add --default store URL`"
         return Check("remote", "ok", "none: results stay on this machine", advice)
-    name, address = found
+    name, address = remote
     folder = Path(address).expanduser()
     if "://" not in address and not folder.is_dir():
         advice = "mount or make that folder, or give another address"
@@ -91,7 +91,7 @@ def remote(root: Path) -> Check:
     return Check("remote", "ok", f"{name}: {address}")
 
 
-def locks(root: Path) -> list[Check]:
+def check_locks(root: Path) -> list[Check]:
     """Locks of DVC, git and this project, and workspaces that killed commands left."""
     try:
         require_usable(root)
@@ -141,7 +141,7 @@ def _holders(path: Path) -> set[tuple[int, str]]:
 
 def _lock_of_git(root: Path) -> list[Check]:
     try:
-        path = root / git(root, "rev-parse", "--git-path", "index.lock")
+        path = root / run_git(root, "rev-parse", "--git-path", "index.lock")
     except UserError:
         return []  # no repository, which the tree's check says
     if not path.exists():
@@ -165,18 +165,18 @@ def _left_workspaces(root: Path) -> list[Check]:
     return [Check("workspaces", "warning", found, advice)]
 
 
-def saved_runs() -> list[Check]:
+def check_saved_runs() -> list[Check]:
     """Saved work of long stages, and what of it is in use, unfinished or damaged."""
     try:
-        found = saved_state.saved_runs()
+        runs = saved_state.saved_runs()
     except (UserError, OSError) as error:
         return [Check("saved state", "error", str(error), "mend state.root in machine.yaml")]
-    if not found:
+    if not runs:
         return [Check("saved state", "ok", "none")]
-    size = sum(entry.size for entry in found) / 1e6
-    used = sum(entry.status == "in use" for entry in found)
-    damaged = sum(entry.damaged for entry in found)
-    told = f"{len(found)} runs, {size:.0f} MB, {used} in use, {damaged} damaged parts"
+    size = sum(entry.size for entry in runs) / 1e6
+    used = sum(entry.status == "in use" for entry in runs)
+    damaged = sum(entry.damaged for entry in runs)
+    summary = f"{len(runs)} runs, {size:.0f} MB, {used} in use, {damaged} damaged parts"
     if damaged:
-        return [Check("saved state", "warning", told, "run `asterism state --clean`")]
-    return [Check("saved state", "ok", told)]
+        return [Check("saved state", "warning", summary, "run `asterism state --clean`")]
+    return [Check("saved state", "ok", summary)]

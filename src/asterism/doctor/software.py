@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from asterism.core.messages.escaping import name_first
+from asterism.core.messages.escaping import list_first
 from asterism.differential.adapters.environments import installed_versions
 from asterism.doctor import Check, Status
 
@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;]+)", re.MULTILINE)
 
 
-def python() -> Check:
+def check_python() -> Check:
     """Whether this is a Python that Asterism runs on."""
     found = f"{sys.version.split()[0]} at {sys.executable}"
     needed = metadata.metadata("asterism")["Requires-Python"]
@@ -34,7 +34,7 @@ def python() -> Check:
     return Check("Python", "error", found, f"make an environment with Python {needed}")
 
 
-def requirements() -> Check:
+def check_requirements() -> Check:
     """Whether the packages are there without which no command runs, in versions that fit."""
     wrong = []
     for text in metadata.requires("asterism") or []:
@@ -49,10 +49,10 @@ def requirements() -> Check:
     if not wrong:
         return Check("packages", "ok", f"asterism {_version('asterism')} has all that it needs")
     repair = "make install" if Path("Makefile").exists() else "pip install --upgrade asterism"
-    return Check("packages", "error", name_first(wrong, _MOST_NAMED), f"run `{repair}`")
+    return Check("packages", "error", list_first(wrong, _MOST_NAMED), f"run `{repair}`")
 
 
-def pinned(lock: Path = LOCK) -> Check:
+def check_pinned_versions(lock: Path = LOCK) -> Check:
     """Whether the installed versions are those with which the results were made.
 
     Args:
@@ -61,7 +61,7 @@ def pinned(lock: Path = LOCK) -> Check:
     name = "pinned versions"
     if not lock.exists():
         return Check(name, "warning", f"there is no {lock} here", "look in a project's root")
-    pins = pins_of(lock)
+    pins = read_pins(lock)
     installed = {package: _version(package) for package in pins}
     other = [
         f"{package} {version} instead of {pins[package]}"
@@ -70,17 +70,17 @@ def pinned(lock: Path = LOCK) -> Check:
     ]
     if other:
         advice = f"results may differ from committed ones; `pip install -r {lock}` restores them"
-        return Check(name, "warning", name_first(other, _MOST_NAMED), advice)
+        return Check(name, "warning", list_first(other, _MOST_NAMED), advice)
     there = sum(version is not None for version in installed.values())
     return Check(name, "ok", f"{there} packages are as {lock} has them")
 
 
-def under_test(lock: Path = LOCK) -> list[Check]:
+def check_libraries_under_test(lock: Path = LOCK) -> list[Check]:
     """Each library under test and converter with its version, and those that are not there.
 
     Nothing is imported.
     """
-    pins = pins_of(lock) if lock.exists() else {}
+    pins = read_pins(lock) if lock.exists() else {}
     checks = []
     versions = installed_versions()
     missing = [package for package, version in versions.items() if version == "not installed"]
@@ -99,7 +99,7 @@ def under_test(lock: Path = LOCK) -> list[Check]:
     return checks
 
 
-def programs() -> list[Check]:
+def check_external_programs() -> list[Check]:
     """Programs of others that commands start."""
     checks = [_program("git", "every project is a git repository", "error")]
     checks.append(_program("make", "only a checkout of the source needs it", "warning"))
@@ -117,7 +117,7 @@ def _program(name: str, why: str, where_missing: Status) -> Check:
     return Check(name, where_missing, f"not found ({why})", f"install {name}")
 
 
-def pins_of(lock: Path) -> dict[str, str]:
+def read_pins(lock: Path) -> dict[str, str]:
     """Version of each package in a file of pinned requirements, by its canonical name."""
     text = lock.read_text(encoding="utf-8")
     return {canonicalize_name(name): version for name, version in _PINNED.findall(text)}

@@ -56,11 +56,11 @@ def require_plain(folder: Path) -> None:
                 "DVC's caches hold files and folders only; remove it (for a cache that "
                 "lies elsewhere, name its folder by `dvc cache dir`)"
             )
-    remove_left(folder)
+    remove_stale_files(folder)
 
 
 @cache
-def warn(line: str) -> None:
+def warn_once(line: str) -> None:
     """Write each warning once: the same file is read several times."""
     say(f"warning: {line}", error=True)
 
@@ -75,7 +75,7 @@ def object_path(folder: Path, digest: str) -> Path:
     return folder / "files/md5" / digest[:2] / digest[2:]
 
 
-def remove_left(folder: Path) -> None:
+def remove_stale_files(folder: Path) -> None:
     """Remove temporary files that nobody has written to for an hour, as far as that is allowed.
 
     Args:

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.files.limits import parse_json, read_within
-from asterism.core.files.os_errors import rejection_line
+from asterism.core.files.limits import parse_json, read_within_limit
+from asterism.core.files.os_errors import describe_os_error
 from asterism.core.messages.errors import UserError, reading
-from asterism.core.messages.escaping import name_first
-from asterism.core.settings.machine import project_of
+from asterism.core.messages.escaping import list_first
+from asterism.core.settings.machine import find_project_root
 from asterism.dvc_hydra.cache_files import fault_in_list, is_digest, object_path
 
 #: Nanoseconds in which two changes may get the same time, on the coarsest file systems.
@@ -51,7 +51,7 @@ def objects_of(root: Path, folder: Path) -> CacheObjects:
         folder: of its cache.
     """
     name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
-    return CacheObjects(folder, project_of(root) / f".dvc/tmp/asterism/objects/{name}.json")
+    return CacheObjects(folder, find_project_root(root) / f".dvc/tmp/asterism/objects/{name}.json")
 
 
 def members_of(cache: Path, digest: str) -> dict[str, str]:
@@ -65,7 +65,7 @@ def members_of(cache: Path, digest: str) -> dict[str, str]:
     if not digest.endswith(".dir") or not path.is_file():
         return {}
     with suppress(UserError), reading(str(path)):
-        listed = parse_json(read_within(path, "limits.text_mb"), str(path))
+        listed = parse_json(read_within_limit(path, "limits.text_mb"), str(path))
         if fault_in_list(listed) is None:
             return {item["relpath"]: item["md5"] for item in listed}
     return {}
@@ -194,7 +194,7 @@ class CacheObjects:
 
 
 def _rejection(objects: Sequence[Path]) -> UserError:
-    named = name_first([repr(os.path.relpath(path)) for path in objects], _MOST_NAMED)
+    named = list_first([repr(os.path.relpath(path)) for path in objects], _MOST_NAMED)
     return UserError(
         f"the cache is not used: {named} has other content than its name says; remove "
         "it, then `asterism repro` computes or `asterism pull` fetches it again"
@@ -273,7 +273,7 @@ def _take(source: Path, target: Path, kinds: Sequence[str]) -> None:
             _KINDS[kind](source, target)
             return
         except OSError as error:
-            told = rejection_line(error) or f"cannot put {target} into the workspace: {error}"
+            told = describe_os_error(error) or f"cannot put {target} into the workspace: {error}"
             target.unlink(missing_ok=True)
     raise UserError(told)
 

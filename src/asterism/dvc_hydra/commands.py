@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
-from asterism.core.files.folders import own_folder
-from asterism.core.files.limits import read_within
+from asterism.core.files.folders import make_private_folder
+from asterism.core.files.limits import read_within_limit
 from asterism.core.files.locks import hold_lock
-from asterism.core.files.os_errors import rejection_line
+from asterism.core.files.os_errors import describe_os_error
 from asterism.core.files.plain_files import require_no_link, require_plain_file
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
@@ -49,38 +49,38 @@ def require_usable(project: Path) -> None:
     held = project / TEMPORARY / "rwlock"
     with suppress(ValueError, FileNotFoundError):  # DVC is writing it, or says what is wrong
         try:
-            json.loads(read_within(held, "limits.text_mb"))
+            json.loads(read_within_limit(held, "limits.text_mb"))
         except RecursionError:
             raise UserError(
                 f"{held} is nested too deeply: delete it while no DVC command runs"
             ) from None
 
 
-def dvc(root: Path, *words: str, afresh: bool = False) -> int:
+def run_dvc(root: Path, *words: str, afresh: bool = False) -> int:
     """Run a command of DVC's, which writes to the terminal; its exit status.
 
     Args:
         root: the workspace.
         words: ``"push", "--run-cache"``.
         afresh: whether DVC forgets what it has noted of earlier commands, see
-            :func:`~asterism.dvc_hydra.commands.private_notes`.
+            :func:`~asterism.dvc_hydra.commands.private_site_cache`.
     """
     from dvc.cli import main
 
     with hold_lock(root / LOCK):  # DVC itself waits for three seconds only
         pass
-    with private_notes(root, afresh), chdir(root):
+    with private_site_cache(root, afresh), chdir(root):
         return int(main(list(words)))
 
 
-def dvc_quietly(root: Path, *words: str) -> None:
+def run_dvc_quietly(root: Path, *words: str) -> None:
     """Run a DVC command silently; it is a step of a command of this project's.
 
     Raises:
         UserError: it failed; with what DVC says.
     """
     with _errors_of_dvc() as said, redirect_stdout(io.StringIO()):
-        status = dvc(root, *words)
+        status = run_dvc(root, *words)
     if status:
         raise UserError("; ".join(said) or f"`dvc {words[0]}` ended with status {status}")
 
@@ -107,7 +107,7 @@ class _Errors(logging.Handler):
         told = [record.getMessage()] if record.msg else []
         error = record.exc_info[1] if record.exc_info else None
         while error is not None:
-            if isinstance(error, OSError) and (place := rejection_line(error)):
+            if isinstance(error, OSError) and (place := describe_os_error(error)):
                 told = [place]
                 break
             told.append(str(error))
@@ -116,7 +116,7 @@ class _Errors(logging.Handler):
 
 
 @contextmanager
-def errors_of_dvc(source: str = "") -> Iterator[None]:
+def report_dvc_errors(source: str = "") -> Iterator[None]:
     """Raise what DVC rejects in the block as one line.
 
     Args:
@@ -135,7 +135,7 @@ def errors_of_dvc(source: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def private_notes(root: Path, afresh: bool = False) -> Iterator[None]:
+def private_site_cache(root: Path, afresh: bool = False) -> Iterator[None]:
     """Let DVC, in this process and in those that it starts, use a folder of this user's alone.
 
     Args:
@@ -147,7 +147,7 @@ def private_notes(root: Path, afresh: bool = False) -> Iterator[None]:
 
     Raises:
         UserError: the folder is open to others, see
-            :func:`~asterism.core.files.folders.require_own`.
+            :func:`~asterism.core.files.folders.require_private`.
     """
     if afresh:
         with tempfile.TemporaryDirectory() as folder, _set(folder):
@@ -155,7 +155,7 @@ def private_notes(root: Path, afresh: bool = False) -> Iterator[None]:
     elif VARIABLE in os.environ or dvc_settings(root).has_option("core", "site_cache_dir"):
         yield
     else:
-        with _set(str(own_folder(machine.programs_root() / "dvc"))):
+        with _set(str(make_private_folder(machine.programs_root() / "dvc"))):
             yield
 
 

@@ -43,8 +43,8 @@ class CompositionError(UserError):
     """
 
     def __init__(self, error: Exception, overrides: Sequence[str]) -> None:
-        super().__init__(as_one_line(error))
-        self.advised = with_advice_taken(error, list(overrides))
+        super().__init__(shorten_hydra_message(error))
+        self.advised = add_advised_plus(error, list(overrides))
         self.missing = str(getattr(error, "missing_cfg_file", None) or "")
 
 
@@ -187,7 +187,7 @@ def store_empty_tree() -> str:
     return _EMPTY
 
 
-def as_one_line(error: Exception) -> str:
+def shorten_hydra_message(error: Exception) -> str:
     """Hydra's message with its lists of choices, without the folders that it searched.
 
     Of a choice that there is not, it is the message of every name that there is not.
@@ -202,7 +202,7 @@ def as_one_line(error: Exception) -> str:
     return "; ".join(line.rstrip(".") for line in told.splitlines() if line.strip(" ^"))
 
 
-def with_advice_taken(error: Exception, overrides: list[str]) -> list[str] | None:
+def add_advised_plus(error: Exception, overrides: list[str]) -> list[str] | None:
     """The overrides with a ``+`` where Hydra advises one; None where it does not.
 
     It advises that for every name that it does not know, misspelt ones too.

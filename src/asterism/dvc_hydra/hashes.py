@@ -16,7 +16,7 @@ from typing import Any
 
 from pathspec import GitIgnoreSpec
 
-from asterism.core.files.hashes import md5_of
+from asterism.core.files.hashes import compute_md5
 from asterism.core.messages.errors import UserError, reading
 from asterism.dvc_hydra.cache_files import object_path
 from asterism.dvc_hydra.cache_objects import members_of
@@ -29,7 +29,7 @@ Facts = dict[str, Any]
 _NEVER = (".hg/", ".git/", ".git", ".dvc/")
 
 
-class Hashes:
+class WorkspaceHashes:
     """What a workspace's files hash to; each path is hashed once.
 
     Args:
@@ -104,13 +104,15 @@ class Hashes:
                 found = self._files(path) if path.is_dir() else ()
                 files = [file for file in found if learned.isdisjoint(file.parents)]
                 sizes = {_name(file, path): file.stat().st_size for file in files}
-                hashes = {_name(file, path): md5_of(file) for file in files if file not in learned}
+                hashes = {
+                    _name(file, path): compute_md5(file) for file in files if file not in learned
+                }
                 for out in learned:
                     hashes |= {_name(out / name, path): d for name, d in self._members(out).items()}
                 return self._folder(hashes, sizes)
             if not path.exists():
                 return None
-            facts = {"hash": "md5", "md5": md5_of(path), "size": path.stat().st_size}
+            facts = {"hash": "md5", "md5": compute_md5(path), "size": path.stat().st_size}
             return facts | ({"isexec": True} if path.stat().st_mode & 0o100 else {})
 
     def _members(self, out: Path) -> dict[str, str]:

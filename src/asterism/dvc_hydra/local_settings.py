@@ -10,7 +10,7 @@ from pathlib import Path
 import platformdirs
 
 from asterism.core.files.artifacts import replacing
-from asterism.core.files.limits import read_within
+from asterism.core.files.limits import read_within_limit
 from asterism.core.messages.errors import UserError, reading
 
 #: The settings that git tracks.
@@ -61,7 +61,7 @@ def _edited(file: Path) -> Iterator[ConfigParser]:
     settings = ConfigParser(interpolation=None, delimiters=("=",), strict=False)
     if file.exists():
         with reading(str(file)):
-            settings.read_string(read_within(file, "limits.text_mb").decode())
+            settings.read_string(read_within_limit(file, "limits.text_mb").decode())
     for section in {"cache", "core", _SECTION} - set(settings.sections()):
         settings.add_section(section)
     yield settings
@@ -110,7 +110,7 @@ def dvc_settings(workspace: Path) -> ConfigParser:
     for file in levels:
         if file.is_file():
             with reading(str(file)):
-                found.read_string(read_within(file, "limits.text_mb").decode())
+                found.read_string(read_within_limit(file, "limits.text_mb").decode())
     return found
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import replacing
-from asterism.core.files.limits import read_within
+from asterism.core.files.limits import read_within_limit
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.settings.yaml_files import parse_yaml
 
@@ -40,7 +40,7 @@ def read_locked_stage(root: Path, name: str) -> dict[str, Any] | None:
     return None if block is None else dict(parse_as_dvc(block, LOCK_FILE)[name])
 
 
-def outputs_in(text: str, source: str) -> dict[str, str]:
+def parse_outputs(text: str, source: str) -> dict[str, str]:
     """Path and hash of every output that the text of a ``dvc.lock`` names.
 
     Args:
@@ -82,7 +82,7 @@ def set_order(root: Path, order: Sequence[str]) -> None:
 
 
 @contextmanager
-def kept_whole(root: Path) -> Iterator[None]:
+def protect_lockfile(root: Path) -> Iterator[None]:
     """Let DVC write a stage's entry of ``dvc.lock`` in the block; if it fails, nothing changes.
 
     Meanwhile, the entries that were there lie in another file: DVC would parse and rewrite all of
@@ -105,7 +105,7 @@ def kept_whole(root: Path) -> Iterator[None]:
 
 
 def mend_lockfile(root: Path) -> None:
-    """Put entries back that :func:`kept_whole` laid aside; those that DVC wrote since win."""
+    """Put entries back that :func:`protect_lockfile` laid aside; those that DVC wrote since win."""
     if (root / _COPY).exists():
         blocks = _read(root, _COPY)
         with suppress(UserError):  # DVC was killed while it wrote
@@ -123,7 +123,7 @@ def _read(root: Path, file: str | Path = LOCK_FILE) -> dict[str, str]:
     if not path.exists():
         return {}
     with reading(str(path)):
-        text = read_within(path, "limits.text_mb").decode("utf-8")
+        text = read_within_limit(path, "limits.text_mb").decode("utf-8")
     if not text:
         return {}
     blocks = _blocks(text)
@@ -144,7 +144,7 @@ def read_as_dvc(path: Path) -> dict[str, Any]:
         UserError: DVC cannot read it, or it holds no mapping.
     """
     with reading(str(path)):
-        text = read_within(path, "limits.text_mb").decode("utf-8")
+        text = read_within_limit(path, "limits.text_mb").decode("utf-8")
     return parse_as_dvc(text, path.name)
 
 

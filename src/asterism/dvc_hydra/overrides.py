@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.composition import as_one_line
+from asterism.dvc_hydra.composition import shorten_hydra_message
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ def parse_overrides(overrides: Sequence[str]) -> list[SweepOverride]:
             parsed.append(_override(parser.parse_override(override)))
         except HydraException as error:
             raise UserError(
-                f"the override {override!r} cannot be read: {as_one_line(error)}"
+                f"the override {override!r} cannot be read: {shorten_hydra_message(error)}"
             ) from None
     return parsed
 
 
-def spanned_points(overrides: Sequence[SweepOverride]) -> list[tuple[str, ...]]:
+def expand_sweep(overrides: Sequence[SweepOverride]) -> list[tuple[str, ...]]:
     """The overrides of each point of a sweep, in the order of Hydra's own sweeper.
 
     That changes the last override fastest; of two overrides of one key the second counts.

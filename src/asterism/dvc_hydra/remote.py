@@ -14,13 +14,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.hashes import md5_of
+from asterism.core.files.hashes import compute_md5
 from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.dvc_hydra import cache_files, run_cache
-from asterism.dvc_hydra.cache_files import is_digest, object_path, warn
+from asterism.dvc_hydra.cache_files import is_digest, object_path, warn_once
 from asterism.dvc_hydra.cache_objects import members_of
-from asterism.dvc_hydra.commands import errors_of_dvc, private_notes
+from asterism.dvc_hydra.commands import private_site_cache, report_dvc_errors
 
 #: Files that are fetched at the same time: most take longer to ask for than to send.
 _AT_ONCE = 16
@@ -49,9 +49,9 @@ class Remote:
             name = path.replace(os.sep, "/").removeprefix(f"{runs.replace(os.sep, '/')}/")
             target = self._cache / "runs" / name
             if not cache_files.ENTRY.fullmatch(name):
-                warn(f"{path!r} is left where it is: no entry of a run-cache has such a name")
+                warn_once(f"{path!r} is left where it is: no entry of a run-cache has such a name")
             elif (self._files.size(path) or 0) > cache_files.LARGEST_ENTRY:
-                warn(f"{path!r} is left where it is: it is too large for an entry")
+                warn_once(f"{path!r} is left where it is: it is too large for an entry")
             elif not target.exists():
                 self._get(path, target)
         return list(run_cache.read_entries(self._cache))
@@ -95,7 +95,7 @@ class Remote:
         try:
             self._files.get_file(source, str(own))
             if digest and (reason := _fault(own, digest)):
-                warn(f"{source!r} is not taken: {reason}")
+                warn_once(f"{source!r} is not taken: {reason}")
                 return
             own.chmod(0o444 if digest else 0o644)  # as DVC does
             own.replace(target)
@@ -116,19 +116,19 @@ def open_remote(root: Path, cache: Path) -> Iterator[Remote]:
     """
     from dvc.repo import Repo
 
-    with private_notes(root, afresh=True), errors_of_dvc(), Repo(str(root)) as opened:
+    with private_site_cache(root, afresh=True), report_dvc_errors(), Repo(str(root)) as opened:
         found = opened.cloud.get_remote()
         try:
             yield Remote(found.fs, str(found.path), cache)
         except (UserError, KeyboardInterrupt):
             raise
         except Exception as error:  # each kind of server has errors of its own
-            reason = telling_line(str(error)) or type(error).__name__
+            reason = extract_reason(str(error)) or type(error).__name__
             raise UserError(f"the remote {found.path}: {reason}") from None
 
 
 def _fault(file: Path, digest: str) -> str | None:
     """Why a file that was fetched is not the object that it is named after."""
-    if md5_of(file) != digest.removesuffix(".dir"):
+    if compute_md5(file) != digest.removesuffix(".dir"):
         return "it has other content than its name says"
     return run_cache.fault_in_list_at(file) if digest.endswith(".dir") else None

@@ -21,10 +21,10 @@ from asterism.core.messages.terminal import say
 from asterism.dvc_hydra import lockfile, run_cache
 from asterism.dvc_hydra.cache_files import require_plain
 from asterism.dvc_hydra.cache_objects import objects_of, place_output, remove_output
-from asterism.dvc_hydra.commands import LOCK, dvc, dvc_quietly, require_usable
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.commands import LOCK, require_usable, run_dvc, run_dvc_quietly
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
-from asterism.dvc_hydra.stage import Stage, outputs_of, read_stages
+from asterism.dvc_hydra.stage import Stage, locked_outputs, read_stages
 
 #: An entry of ``dvc.lock`` or of the run-cache.
 Entry = dict[str, Any]
@@ -77,7 +77,7 @@ class Repository:
             raise UserError(f"{root} is not inside of a DVC repository: it has no folder .dvc")
         require_usable(root)
         self.root, self.cache = root, cache_folder(root)
-        self.hashes = Hashes(root, self.cache)
+        self.hashes = WorkspaceHashes(root, self.cache)
         self._objects = objects_of(root, self.cache)
         with self.lock():
             lockfile.mend_lockfile(root)
@@ -136,7 +136,7 @@ class Repository:
         for hashes in added.values():
             self._objects.require(hashes.values())
         if added:
-            dvc_quietly(self.root, "checkout", "--", *added)
+            run_dvc_quietly(self.root, "checkout", "--", *added)
         for hashes in added.values():
             self._objects.require_copies(hashes)
 
@@ -153,7 +153,7 @@ class Repository:
         with self.lock():
             entry = lockfile.read_locked_stage(self.root, stage.name)
         if entry is not None:
-            self._objects.require(outputs_of(self.root, entry).values())
+            self._objects.require(locked_outputs(self.root, entry).values())
         return stage.is_up_to_date(entry, self.hashes, self.cache)
 
     def find(self, stage: Stage) -> Entry | None:
@@ -169,7 +169,7 @@ class Repository:
         facts = stage.facts(self.hashes)
         entry = run_cache.find_entry(self.cache, facts) or self._locked(stage, facts)
         if entry is not None:
-            self._objects.require(outputs_of(self.root, entry).values())
+            self._objects.require(locked_outputs(self.root, entry).values())
             for out in entry["outs"]:
                 self.hashes.learn(self.root / out["path"], out)
         return entry
@@ -185,7 +185,7 @@ class Repository:
         """
         if not entries:
             return
-        outputs = [outputs_of(self.root, entry) for entry in entries.values()]
+        outputs = [locked_outputs(self.root, entry) for entry in entries.values()]
         for path in (path for paths in outputs for path in paths):
             remove_output(path)
         with self.lock(), hold_lock(self.root / LOCK):
@@ -217,11 +217,11 @@ class Repository:
             status = subprocess.run(_in_shell(line), cwd=self.root, env=environment, check=False)
             if status.returncode:
                 raise CommandFailedError(status.returncode)
-        with self.lock(), lockfile.kept_whole(self.root):
-            dvc_quietly(self.root, "commit", "--force", "--", stage.name)
+        with self.lock(), lockfile.protect_lockfile(self.root):
+            run_dvc_quietly(self.root, "commit", "--force", "--", stage.name)
             entry = lockfile.read_locked_stage(self.root, stage.name)
             assert entry is not None
-            self._objects.require(outputs_of(self.root, entry).values())
+            self._objects.require(locked_outputs(self.root, entry).values())
         for out in entry.get("outs", []):
             self.hashes.learn(self.root / out["path"], out)
 
@@ -241,7 +241,7 @@ class Repository:
         for name, stage in self.stages.items():
             with self.lock():
                 entry = lockfile.read_locked_stage(self.root, name) if stage.command else None
-            found[name] = stage.hashes if entry is None else outputs_of(self.root, entry)
+            found[name] = stage.hashes if entry is None else locked_outputs(self.root, entry)
         return {name: outputs for name, outputs in found.items() if outputs}
 
     def clean_cache(self) -> None:
@@ -270,7 +270,7 @@ class Repository:
         results = self.stages_with_results()
         for outputs in results.values():
             self._objects.remove_cut_short(outputs)
-        status = dvc(self.root, "checkout", "--", *results) if results else 0
+        status = run_dvc(self.root, "checkout", "--", *results) if results else 0
         for outputs in results.values():
             self._objects.require_copies(outputs)
         return status
@@ -289,7 +289,7 @@ class Repository:
         """The entry of ``dvc.lock``, if it is of these facts and the cache has its outputs."""
         with self.lock():
             entry = lockfile.read_locked_stage(self.root, stage.name)
-        if entry is None or run_cache.key_of(entry) != run_cache.key_of(facts):
+        if entry is None or run_cache.run_cache_key(entry) != run_cache.run_cache_key(facts):
             return None
         return entry if run_cache.has_outputs(self.cache, entry) else None
 

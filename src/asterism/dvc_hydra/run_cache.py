@@ -20,7 +20,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.regular_files import open_regular
 from asterism.dvc_hydra import cache_files
-from asterism.dvc_hydra.cache_files import object_path, warn
+from asterism.dvc_hydra.cache_files import object_path, warn_once
 from asterism.dvc_hydra.cache_objects import CacheObjects, members_of
 from asterism.dvc_hydra.lockfile import parse_as_dvc
 
@@ -28,7 +28,7 @@ from asterism.dvc_hydra.lockfile import parse_as_dvc
 _SIZES = {"size", "nfiles"}
 
 
-def key_of(facts: Mapping[str, Any]) -> str:
+def run_cache_key(facts: Mapping[str, Any]) -> str:
     """DVC's key of a stage: SHA-256 of its facts as JSON, without sizes and hashes of outputs.
 
     Args:
@@ -45,9 +45,9 @@ def find_entry(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any] | None:
 
     Args:
         folder: of the cache.
-        facts: see :func:`key_of`.
+        facts: see :func:`run_cache_key`.
     """
-    key = key_of(facts)
+    key = run_cache_key(facts)
     for path in _newest_first(folder / "runs" / key[:2] / key):
         entry = _read(path)
         if entry is not None and has_outputs(folder, entry):
@@ -65,7 +65,7 @@ def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
     """
     if reason := cache_files.fault_in_outputs(entry):
         return reason
-    if key_of(entry) == key:
+    if run_cache_key(entry) == key:
         return None
     paths = ", ".join(repr(out["path"]) for out in entry.get("outs", []))
     return f"it belongs to another stage than its key says (its outputs: {paths or 'none'})"
@@ -79,7 +79,7 @@ def has_outputs(folder: Path, entry: Mapping[str, Any]) -> bool:
     for digest in (str(out["md5"]) for out in entry.get("outs", [])):
         path = object_path(folder, digest)
         if path.is_file() and digest.endswith(".dir") and (reason := fault_in_list_at(path)):
-            warn(f"a list of a folder's files is not used: {reason}")
+            warn_once(f"a list of a folder's files is not used: {reason}")
             return False
         files = [path, *(object_path(folder, d) for d in members_of(folder, digest).values())]
         if not all(map(os.path.lexists, files)):
@@ -165,4 +165,4 @@ def _remove(path: Path, reason: str) -> None:
     with suppress(OSError):  # somebody else has, or it is not ours to remove
         path.unlink()
         path.parent.rmdir()  # where it was the only one: DVC takes an empty folder for an error
-    warn(f"{os.path.relpath(path)} is not used and removed from the cache: {reason}")
+    warn_once(f"{os.path.relpath(path)} is not used and removed from the cache: {reason}")

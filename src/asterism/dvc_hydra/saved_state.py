@@ -15,7 +15,7 @@ from typing import Any
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.core.resuming.state import Run, runs_folder, runs_with_state, server_time
+from asterism.core.resuming.state import RunState, runs_folder, runs_with_state, server_time
 from asterism.core.settings import machine
 from asterism.dvc_hydra.cache_files import is_digest
 from asterism.dvc_hydra.cache_objects import members_of
@@ -26,7 +26,7 @@ from asterism.dvc_hydra.run_cache import has_outputs
 log = get_logger(__name__)
 
 
-def is_committed(run: Run) -> bool:
+def is_committed(run: RunState) -> bool:
     """Whether a run's stage finished in this workspace, and DVC has committed its outputs.
 
     Nothing in other workspaces is read: anybody may have written the note that names them. What
@@ -71,7 +71,7 @@ class SavedRun:
             its outputs are written, and not committed in this workspace; or ``unfinished``.
     """
 
-    run: Run
+    run: RunState
     units: int
     damaged: int
     size: int
@@ -139,7 +139,7 @@ def remove_unneeded_state() -> None:
                 log.info("removed state", stage=run.stage, key=run.key, because=reason)
 
 
-def _unneeded_runs() -> Iterator[tuple[Run, str]]:
+def _unneeded_runs() -> Iterator[tuple[RunState, str]]:
     if not (found := runs_with_state()):
         return
     now, days = server_time(), machine.state_days()
@@ -151,7 +151,7 @@ def _unneeded_runs() -> Iterator[tuple[Run, str]]:
                 yield run, f"unused for more than {days:g} days"
 
 
-def _status(run: Run) -> str:
+def _status(run: RunState) -> str:
     if run.is_in_use():
         return "in use"
     if is_committed(run):

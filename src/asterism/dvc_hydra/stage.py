@@ -12,8 +12,8 @@ from typing import Any
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.work_units import PIPELINE
 from asterism.dvc_hydra import run_cache
-from asterism.dvc_hydra.commands import errors_of_dvc, private_notes
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.commands import private_site_cache, report_dvc_errors
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 
 #: What a stage takes of which the pipeline says nothing.
 USUAL_SECONDS = 5.0
@@ -66,7 +66,7 @@ class Stage:
         """Files and folders that it depends on, absolute; those of parameters among them."""
         return [self.root / name for name in (*self.deps, *self.params)]
 
-    def hashes_of_inputs(self, hashes: Hashes, made: Container[Path]) -> list[list[Any]]:
+    def hashes_of_inputs(self, hashes: WorkspaceHashes, made: Container[Path]) -> list[list[Any]]:
         """What it depends on, by name, with its hash or the values of its parameters.
 
         Args:
@@ -80,7 +80,7 @@ class Stage:
         files = [[name, self._hash(name, hashes)["md5"]] for name in outer]
         return [*files, *sorted([n, v] for n, v in self._values(hashes).items())]
 
-    def facts(self, hashes: Hashes) -> dict[str, Any]:
+    def facts(self, hashes: WorkspaceHashes) -> dict[str, Any]:
         """Its command, and all that it depends on, as ``dvc.lock`` has them; outputs by path.
 
         Raises:
@@ -93,7 +93,9 @@ class Stage:
             facts["params"] = self._values(hashes)
         return facts | {"outs": [{"path": name} for name in sorted(self.outs)]}
 
-    def is_up_to_date(self, entry: Mapping[str, Any] | None, hashes: Hashes, cache: Path) -> bool:
+    def is_up_to_date(
+        self, entry: Mapping[str, Any] | None, hashes: WorkspaceHashes, cache: Path
+    ) -> bool:
         """Whether an entry of ``dvc.lock`` is of these facts, and its outputs are there as it says.
 
         Args:
@@ -105,7 +107,7 @@ class Stage:
             return True
         if entry is None or self.always_runs or not (self.deps or self.params):
             return False
-        if run_cache.key_of(entry) != run_cache.key_of(self.facts(hashes)):
+        if run_cache.run_cache_key(entry) != run_cache.run_cache_key(self.facts(hashes)):
             return False
         found = {out["path"]: hashes.of(self.root / out["path"]) for out in entry.get("outs", [])}
         same = all(
@@ -114,7 +116,7 @@ class Stage:
         )
         return same and run_cache.has_outputs(cache, entry)
 
-    def _hash(self, name: str, hashes: Hashes) -> dict[str, Any]:
+    def _hash(self, name: str, hashes: WorkspaceHashes) -> dict[str, Any]:
         facts = hashes.of(self.root / name)
         if facts is None:
             raise UserError(
@@ -123,11 +125,11 @@ class Stage:
             )
         return facts
 
-    def _values(self, hashes: Hashes) -> dict[str, Any]:
+    def _values(self, hashes: WorkspaceHashes) -> dict[str, Any]:
         return {name: hashes.parameters(name, keys) for name, keys in self.params.items()}
 
 
-def outputs_of(root: Path, entry: Mapping[str, Any]) -> dict[Path, str]:
+def locked_outputs(root: Path, entry: Mapping[str, Any]) -> dict[Path, str]:
     """Hash of each output in an entry of ``dvc.lock``, by its path.
 
     Raises:
@@ -153,7 +155,12 @@ def read_stages(root: Path) -> dict[str, Stage]:
     from dvc.repo import Repo
 
     # DVC names stages by where they are from here.
-    with private_notes(root), errors_of_dvc(PIPELINE), chdir(root), Repo(str(root)) as opened:
+    with (
+        private_site_cache(root),
+        report_dvc_errors(PIPELINE),
+        chdir(root),
+        Repo(str(root)) as opened,
+    ):
         found = [one for one in opened.index.stages if not one.cmd or one.path_in_repo == PIPELINE]
         stages = [_stage(root, one) for one in found]
     return {stage.name: stage for stage in stages}

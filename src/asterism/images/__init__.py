@@ -80,7 +80,7 @@ def to_pixels(values: NDArray[Any]) -> Images:
     return values.astype(np.uint8)
 
 
-def wrapped(values: NDArray[Any]) -> Images:
+def wrap_levels(values: NDArray[Any]) -> Images:
     """Grey levels in float as uint8: the whole part modulo 256."""
     return values.astype(np.int64).astype(np.uint8)
 

@@ -17,11 +17,11 @@ from asterism.core.random_streams import (
     LEVELS,
     Draws,
     Randomness,
-    distinct_integers,
-    standard_normal,
-    uniform_levels,
+    draw_distinct_integers,
+    draw_standard_normal,
+    draw_uniform_levels,
 )
-from asterism.images import MUTATORS, Images, Mutator, to_pixels, wrapped
+from asterism.images import MUTATORS, Images, Mutator, to_pixels, wrap_levels
 
 
 @MUTATORS.register("gaussian_noise")
@@ -43,14 +43,14 @@ class GaussianNoise(Mutator):
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``noise``: float32 ``(N, H, W, C)``, grey levels."""
         deviation = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1)).astype(np.float32)
-        noise = standard_normal(rng, shape)
+        noise = draw_standard_normal(rng, shape)
         noise *= deviation
         return {"noise": noise}
 
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         noisy = images + draws["noise"]
-        return wrapped(noisy) if self.wrap else to_pixels(noisy)
+        return wrap_levels(noisy) if self.wrap else to_pixels(noisy)
 
 
 @MUTATORS.register("multiplicative_noise")
@@ -77,7 +77,7 @@ class MultiplicativeNoise(Mutator):
         """``factors``: float32 ``(N, H, W, C)``."""
         each = (shape[0], 1, 1, 1)
         deviation = rng.uniform(self.low, self.high, size=each).astype(np.float32)
-        factors = standard_normal(rng, shape)
+        factors = draw_standard_normal(rng, shape)
         factors *= deviation
         if self.mean_low == self.mean_high:  # one mean takes no random number
             factors += np.float32(self.mean_low)
@@ -89,7 +89,7 @@ class MultiplicativeNoise(Mutator):
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         scaled = images * draws["factors"]
-        return wrapped(scaled) if self.wrap else to_pixels(scaled)
+        return wrap_levels(scaled) if self.wrap else to_pixels(scaled)
 
 
 @MUTATORS.register("salt_and_pepper_noise")
@@ -116,7 +116,7 @@ class SaltAndPepperNoise(Mutator):
         share = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1))
         # At most half of the levels: uint16 holds them, as it holds the drawn ones.
         half = np.rint(share / 2 * LEVELS).astype(np.uint16)
-        level = uniform_levels(rng, shape)
+        level = draw_uniform_levels(rng, shape)
         return {"salt": level < half, "pepper": level > LEVELS - 1 - half}
 
     def apply(self, images: Images, draws: Draws) -> Images:
@@ -243,7 +243,7 @@ class PixelChange(Mutator):
 def _distinct(rng: Randomness, rows: int, size: int, below: int) -> NDArray[np.int64]:
     """``size`` distinct integers below ``below`` in each row, every order equally likely."""
     if size * size > below:
-        return distinct_integers(rng, rows, size, below)
+        return draw_distinct_integers(rng, rows, size, below)
     # Each is drawn from those that the row has left: its number among them, then itself.
     drawn = rng.integers(0, below - np.arange(size), size=(rows, size))
     for column in range(1, size):

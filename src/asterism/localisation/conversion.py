@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.core.settings import machine
 from asterism.core.workers.processes import run_alone
-from asterism.localisation.graph import renamed
-from asterism.localisation.lite_graphs import convertible
+from asterism.localisation.graph import rename_tensors
+from asterism.localisation.lite_graphs import make_convertible
 from asterism.models.foreign.litert import read_litert
 from asterism.models.foreign.onnx_files import read_onnx
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class TurnedTensor:
+class TransposedTensor:
     """An input or output of a copied model, with its axes in another order.
 
     Attributes:
@@ -48,10 +48,10 @@ class TurnedTensor:
         return [self.order.index(axis) for axis in range(len(self.order))]
 
 
-def with_turned_axes(
+def transpose_tensors(
     path: Path,
-    inputs: Mapping[str, TurnedTensor],
-    outputs: Mapping[str, TurnedTensor],
+    inputs: Mapping[str, TransposedTensor],
+    outputs: Mapping[str, TransposedTensor],
     target: Path,
 ) -> Path:
     """Write a copy of an ONNX model in which some inputs and outputs have turned axes.
@@ -71,7 +71,7 @@ def with_turned_axes(
     taken = {name for node in graph.node for name in (*node.input, *node.output)}
     # What the copy takes and gives has names that no tensor within it has.
     inner = {one.name: _unused(one.name, taken) for one in turned.values() if one.name in taken}
-    nodes = [renamed(node, inner) for node in graph.node]
+    nodes = [rename_tensors(node, inner) for node in graph.node]
     for node in nodes:
         node.output[:] = [inner.get(name, name) for name in node.output]
     del graph.node[:]
@@ -143,7 +143,7 @@ def as_onnx(path: Path, folder: Path) -> Path:
         status = run_alone(command, _SECONDS, stdout=subprocess.DEVNULL, stderr=log)
         if status:
             log.seek(0)
-            reason = telling_line(log.read()) or f"it ended with status {status}"
+            reason = extract_reason(log.read()) or f"it ended with status {status}"
         elif status is None:
             reason = f"that took more than {_SECONDS:g} s"
     if status != 0:
@@ -170,7 +170,7 @@ def convert(source: Path, target: Path) -> None:
             lite.write_bytes(_lite(load_keras(source)))
         opened = Path(folder) / "opened.tflite"
         content = read_litert(lite)
-        opened.write_bytes(convertible(content, source.name))
+        opened.write_bytes(make_convertible(content, source.name))
         model, _ = tf2onnx.convert.from_tflite(str(opened), opset=_OPSET)
     _read_bytes_with_sign(model.graph)
     _free_batch(model.graph)
@@ -272,7 +272,7 @@ def _mark_counted_tensors(graph: onnx.GraphProto, mark: str) -> None:
     fixed = {value.name for value in (*graph.input, *graph.output)}
     made = [name for node in graph.node for name in node.output if name not in fixed]
     names = {name: f"{name}@{mark}" for name in made if _COUNTED.search(name)}
-    nodes = [renamed(node, names) for node in graph.node]
+    nodes = [rename_tensors(node, names) for node in graph.node]
     for node in nodes:
         node.output[:] = [names.get(name, name) for name in node.output]
     del graph.node[:], graph.value_info[:]

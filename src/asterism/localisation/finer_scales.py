@@ -14,10 +14,15 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from asterism.localisation.graph import MICROSOFT, Array, NodePatch, OnnxGraph
-from asterism.localisation.matching import MOVES_OF_CONSTANTS, constant_value, moved_back, owners
-from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, plain_operator
+from asterism.localisation.matching import (
+    MOVES_OF_CONSTANTS,
+    constant_value,
+    move_values_back,
+    tensors_by_counterpart,
+)
+from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, float_operator
 from asterism.localisation.reading import PER_CHANNEL_OPSET
-from asterism.localisation.scales import SHARES, best_range, by_channel
+from asterism.localisation.scales import SHARES, fit_range, quantise_by_channel
 
 #: The output channel's axis of a weight in the second place of a node.
 _CHANNELS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
@@ -56,7 +61,7 @@ class FinerScales:
 
     Args:
         pair: the matched pair.
-        values: the values of :func:`observed_values`, which ranges are chosen by.
+        values: the values of :func:`.collect_observed_values`, which ranges are chosen by.
         precision: how many bits there are.
         ranges: of outputs of 8 bits: as they are (``kept``), that of the values (``whole``), or
             maybe a smaller one (``clipped``), which is better for most values, and worse for a
@@ -78,7 +83,7 @@ class FinerScales:
         self._keeps = ranges == "kept" and not self._wide
         self._graph = pair.opened.compressed
         self._values = values
-        self._owner = owners(pair.tensors)
+        self._owner = tensors_by_counterpart(pair.tensors)
         self._patches = [self._patch(number) for number in range(len(pair.nodes))]
 
     @property
@@ -146,19 +151,19 @@ class FinerScales:
         if part.op_type in _BY_THEMSELVES:
             self._own_weights(index, patch)
             return
-        axis = _CHANNELS.get(plain_operator(part))
+        axis = _CHANNELS.get(float_operator(part))
         if part.op_type == "Gemm":
             axis = 0 if any(a.name == "transB" and a.i for a in part.attribute) else 1
-        wanted = self._pair.constant(index, 1)
-        if wanted is None or axis is None or not np.isfinite(wanted).all():
+        values = self._pair.constant(index, 1)
+        if values is None or axis is None or not np.isfinite(values).all():
             return
-        axis %= wanted.ndim
+        axis %= values.ndim
         if not part.op_type.endswith("Integer"):
             self._stored(index, 1, axis, self.precision.weights, patch)
         elif self._wide:
-            self._wide_product(node, index, wanted, axis, patch)
+            self._wide_product(node, index, values, axis, patch)
         else:
-            self._integer_weights(node, index, wanted, axis, patch)
+            self._integer_weights(node, index, values, axis, patch)
 
     def _stored(self, index: int, place: int, axis: int, bits: int, patch: NodePatch) -> None:
         """New values of a quantised constant that a node takes."""
@@ -170,7 +175,7 @@ class FinerScales:
             before = constant_value(graph, node.input[0])
             if wanted is None or before is None:
                 return
-            wanted, axis = moved_back(node, wanted, axis, before.shape)
+            wanted, axis = move_values_back(node, wanted, axis, before.shape)
             dequantise = graph.maker.get(node.input[0])
         if axis >= 0 and graph.opset() < PER_CHANNEL_OPSET:
             axis = -1
@@ -181,7 +186,7 @@ class FinerScales:
             return
         if stored.shape == wanted.shape and stored.dtype.itemsize == 1:
             dtype = stored.dtype if bits == 8 else np.dtype(np.int16)
-            patch.dequantise(dequantise, *by_channel(wanted, axis, dtype), axis)
+            patch.dequantise(dequantise, *quantise_by_channel(wanted, axis, dtype), axis)
 
     def _own_weights(self, index: int, patch: NodePatch) -> None:
         """New weights of a node that quantises by itself; 16 bits have no such operator."""
@@ -189,42 +194,45 @@ class FinerScales:
         if self._wide:
             return
         for place, scale_place, zero_place in _BY_THEMSELVES[part.op_type]:
-            wanted, stored = self._pair.constant(index, place), self._graph.value(part.input[place])
-            if wanted is None or stored is None or not np.isfinite(wanted).all():
+            weights, stored = (
+                self._pair.constant(index, place),
+                self._graph.value(part.input[place]),
+            )
+            if weights is None or stored is None or not np.isfinite(weights).all():
                 continue
             if part.op_type == "DynamicQuantizeLSTM":  # it takes them turned, by directions
-                turned = wanted.transpose(0, 2, 1)
-                sides = [by_channel(side, 1, stored.dtype) for side in turned]
-                found = tuple(np.stack(parts) for parts in zip(*sides, strict=True))
+                turned = weights.transpose(0, 2, 1)
+                sides = [quantise_by_channel(side, 1, stored.dtype) for side in turned]
+                quantised = tuple(np.stack(parts) for parts in zip(*sides, strict=True))
             else:
-                found = by_channel(wanted, wanted.ndim - 1, stored.dtype)
-            if found[0].shape == stored.shape:
+                quantised = quantise_by_channel(weights, weights.ndim - 1, stored.dtype)
+            if quantised[0].shape == stored.shape:
                 places = (place, scale_place, zero_place)
-                patch.replace(index, dict(zip(places, found, strict=True)))
+                patch.replace(index, dict(zip(places, quantised, strict=True)))
 
     def _integer_weights(
-        self, node: QuantisedNode, index: int, wanted: Array, axis: int, patch: NodePatch
+        self, node: QuantisedNode, index: int, weights: Array, axis: int, patch: NodePatch
     ) -> None:
         """New weights of a dynamically quantised node."""
         graph = self._graph
         part = graph.nodes[index]
         stored = graph.value(part.input[1])
-        found = [
+        takers = [
             (i, place)
             for i in node.body
             if graph.nodes[i].op_type == "Mul"
             for place, name in enumerate(graph.nodes[i].input)
             if graph.value(name) is not None and _is_dynamic(graph, graph.nodes[i], place)
         ]
-        if stored is None or stored.shape != wanted.shape or len(found) != 1:
+        if stored is None or stored.shape != weights.shape or len(takers) != 1:
             return
-        values, scale, zero = by_channel(wanted, axis, stored.dtype)
-        shape = [1] * wanted.ndim
+        values, scale, zero = quantise_by_channel(weights, axis, stored.dtype)
+        shape = [1] * weights.ndim
         shape[1 % len(shape)] = scale.size
         wide = scale.reshape(shape) if part.op_type == "ConvInteger" else scale
         one_zero = np.asarray(zero.flat[0], stored.dtype)
         patch.replace(index, {1: values, 3: one_zero})
-        patch.replace(found[0][0], {found[0][1]: wide})
+        patch.replace(takers[0][0], {takers[0][1]: wide})
 
     def _wide_product(
         self, node: QuantisedNode, index: int, wanted: Array, axis: int, patch: NodePatch
@@ -235,14 +243,14 @@ class FinerScales:
         quantise, result = graph.maker_of(part.input[0]), _scaled_result(graph, node, part)
         if quantise is None or quantise.op_type != "DynamicQuantizeLinear" or result < 0:
             return
-        (taken,) = quantise.input
-        observed = self._values.get(self._owner.get(taken, ""))
+        (source,) = quantise.input
+        observed = self._values.get(self._owner.get(source, ""))
         if observed is None:
             return
-        inputs = patch.quantised(taken, *best_range(observed, np.uint16, self._shares))
+        inputs = patch.quantised(source, *fit_range(observed, np.uint16, self._shares))
         dtype = np.int8 if self.precision.weights == 8 else np.int16
-        weights = patch.stored(str(index), *by_channel(wanted, axis, dtype), axis)
-        operator = plain_operator(part)
+        weights = patch.stored(str(index), *quantise_by_channel(wanted, axis, dtype), axis)
+        operator = float_operator(part)
         patch.product(result, operator, part.attribute, (inputs, weights))
 
     def _ranges(self, node: QuantisedNode, patch: NodePatch) -> None:
@@ -267,7 +275,7 @@ class FinerScales:
             dtype = np.dtype(np.uint16) if self._wide else zero.dtype
             is_bound = any(self._stands_for_clip(tensor) for tensor in tensors)
             shares = SHARES[:1] if self._wide and is_bound else self._shares
-            scale, point = best_range(observed, dtype, shares)
+            scale, point = fit_range(observed, dtype, shares)
             for index in quantisers:
                 patch.requantise(index, scale, point)
 
@@ -312,10 +320,10 @@ def _is_dynamic(graph: OnnxGraph, node: Any, place: int) -> bool:
 def _scaled_result(graph: OnnxGraph, node: QuantisedNode, product: Any) -> int:
     """Index of the node that multiplies a dynamic product with its scales; -1 of none."""
     casts = {graph.nodes[i].output[0] for i in graph.takers.get(product.output[0], ())}
-    found = [
+    products = [
         i for i in node.body if graph.nodes[i].op_type == "Mul" and casts & {*graph.nodes[i].input}
     ]
-    return found[0] if len(found) == 1 else -1
+    return products[0] if len(products) == 1 else -1
 
 
 def _rescale_biases(pair: MatchedPair, after: OnnxGraph) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from asterism.models.onnx_graphs import inputs_of, ordered, subgraphs
+from asterism.models.onnx_graphs import node_inputs, subgraphs, topological_order
 
 Array = NDArray[Any]
 
@@ -43,9 +43,9 @@ class OnnxGraph:
         self.maker: dict[str, int] = {}
         self.takers: dict[str, list[int]] = {}
         self.varying = set(self.inputs)
-        for index in ordered(self.nodes):
+        for index in topological_order(self.nodes):
             node = self.nodes[index]
-            taken = list(dict.fromkeys(inputs_of(node)))
+            taken = list(dict.fromkeys(node_inputs(node)))
             for name in taken:
                 self.takers.setdefault(name, []).append(index)
             depends = any(name in self.varying for name in taken) or node.op_type.startswith("Rand")
@@ -72,10 +72,10 @@ class OnnxGraph:
 
     def opset(self) -> int:
         """Version of ONNX' own operator set, 0 where the model imports none."""
-        return imports_of(self.model).get("", 0)
+        return opset_versions(self.model).get("", 0)
 
 
-def renamed(node: Any, names: Mapping[str, str]) -> Any:
+def rename_tensors(node: Any, names: Mapping[str, str]) -> Any:
     """A copy of a node that takes other tensors; tensors without an entry keep their names."""
     copy = deepcopy(node)
     _rename_inputs(copy, names)
@@ -94,7 +94,9 @@ def _rename_inputs(node: Any, names: Mapping[str, str]) -> None:
             output.name = outer.get(output.name, output.name)
 
 
-def cone(graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool]) -> set[int]:
+def find_upstream_nodes(
+    graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool]
+) -> set[int]:
     """Indices of the nodes that compute given tensors, back to tensors where ``stops`` is true."""
     found: set[int] = set()
     waiting = list(tensors)
@@ -103,11 +105,11 @@ def cone(graph: OnnxGraph, tensors: Iterable[str], stops: Callable[[str], bool])
         if index is None or index in found:
             continue
         found.add(index)
-        waiting.extend(name for name in inputs_of(graph.nodes[index]) if not stops(name))
+        waiting.extend(name for name in node_inputs(graph.nodes[index]) if not stops(name))
     return found
 
 
-def assembled(
+def assemble_model(
     template: Any,
     nodes: Sequence[Any],
     constants: Mapping[str, Any],
@@ -138,7 +140,7 @@ def assembled(
         node = makers.get(name)
         if node is not None and id(node) not in needed:
             needed.add(id(node))
-            waiting.extend(inputs_of(node))
+            waiting.extend(node_inputs(node))
     kept = [node for node in nodes if id(node) in needed]
     model = type(template)(ir_version=template.ir_version, producer_name="asterism")
     for domain, version in imports.items():
@@ -148,7 +150,7 @@ def assembled(
     initialised = {tensor.name for tensor in template.graph.initializer}
     graph.input.extend(i for i in template.graph.input if i.name not in initialised)
     graph.output.extend(outputs)
-    graph.node.extend(kept[index] for index in ordered(kept))
+    graph.node.extend(kept[index] for index in topological_order(kept))
     for name, tensor in constants.items():
         if name in used:
             graph.initializer.append(tensor)
@@ -156,7 +158,7 @@ def assembled(
     return model
 
 
-def imports_of(model: Any) -> dict[str, int]:
+def opset_versions(model: Any) -> dict[str, int]:
     """Versions of a model's operator sets, by domain; ONNX' own is ``""``."""
     return {("" if e.domain == "ai.onnx" else e.domain): e.version for e in model.opset_import}
 

@@ -9,11 +9,11 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import OnnxGraph, assembled, imports_of, renamed
-from asterism.localisation.matching import owners
+from asterism.localisation.graph import OnnxGraph, assemble_model, opset_versions, rename_tensors
+from asterism.localisation.matching import tensors_by_counterpart
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import FLOATS
-from asterism.models.onnx_graphs import inputs_of
+from asterism.models.onnx_graphs import node_inputs
 
 #: What the names of the original's parts begin with in another graph.
 _ORIGINAL = "original/"
@@ -88,8 +88,8 @@ def hybrid_model(pair: MatchedPair, floats: Collection[int]) -> Any:
     taken_over = set(names.values()) | set(instead.values())
     biases = _Biases(pair)
     kept = [
-        renamed(node, instead | biases.of(index, instead))
-        if instead.keys() & set(inputs_of(node))
+        rename_tensors(node, instead | biases.of(index, instead))
+        if instead.keys() & set(node_inputs(node))
         else node
         for index, node in enumerate(compressed.nodes)
         if not taken_over & set(node.output) - set(compressed.inputs)
@@ -100,9 +100,9 @@ def hybrid_model(pair: MatchedPair, floats: Collection[int]) -> Any:
     constants = dict(compressed.constants)
     constants |= {_ORIGINAL + name: tensor for name, tensor in original.constants.items()}
     constants |= biases.constants
-    imports = imports_of(original.model) | imports_of(compressed.model)
+    imports = opset_versions(original.model) | opset_versions(compressed.model)
     nodes = [*kept, *moved, *casts.nodes]
-    return assembled(
+    return assemble_model(
         compressed.model, nodes, constants, list(compressed.model.graph.output), imports
     )
 
@@ -141,14 +141,14 @@ def _with_constants(graph: OnnxGraph, members: Iterable[int]) -> list[int]:
         index = waiting.pop()
         if index not in found:
             found.add(index)
-            taken = (n for n in inputs_of(graph.nodes[index]) if n not in graph.varying)
+            taken = (n for n in node_inputs(graph.nodes[index]) if n not in graph.varying)
             waiting.extend(graph.maker[name] for name in taken if name in graph.maker)
     return sorted(found)
 
 
 def _moved(node: Any, name_here: Any, names: dict[str, str]) -> Any:
     """A node of the original under the names of the new graph."""
-    copy = renamed(node, {name: name_here(name) for name in inputs_of(node)})
+    copy = rename_tensors(node, {name: name_here(name) for name in node_inputs(node)})
     copy.name = _ORIGINAL + node.name if node.name else ""
     copy.output[:] = [names.get(n, _ORIGINAL + n) if n else "" for n in node.output]
     return copy
@@ -167,7 +167,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
         tensors.
     """
     original, compressed = pair.opened.original, pair.opened.compressed
-    owner = owners(pair.tensors)
+    owner = tensors_by_counterpart(pair.tensors)
     casts = _Casts()
     nodes = list(original.nodes)
     results: dict[str, str] = {}
@@ -178,7 +178,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
         for index in node.body:
             part = compressed.nodes[index]
             taken = {}
-            for name in inputs_of(part):
+            for name in node_inputs(part):
                 tensor = owner.get(name)
                 is_inner = name in inner and (tensor is None or name in outputs)
                 if tensor is None and not is_inner:
@@ -189,7 +189,7 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
                     assert tensor is not None
                     types = pair.opened.original_types[tensor], pair.opened.compressed_types[name]
                     taken[name] = casts.to(tensor, *types)
-            copy = renamed(part, taken)
+            copy = rename_tensors(part, taken)
             copy.name = prefix + compressed.name_of(index)
             copy.output[:] = [prefix + n if n else "" for n in part.output]
             nodes.append(copy)
@@ -200,8 +200,10 @@ def original_with_bodies(pair: MatchedPair, tensors: Collection[str]) -> tuple[A
     known = {name for node in nodes for name in node.output}
     wanted = sorted({*tensors, *original.outputs} & known) + sorted(set(results.values()) & known)
     outputs_wanted = [helper.ValueInfoProto(name=name) for name in wanted]
-    imports = imports_of(original.model) | imports_of(compressed.model)
-    model = assembled(original.model, [*nodes, *casts.nodes], constants, outputs_wanted, imports)
+    imports = opset_versions(original.model) | opset_versions(compressed.model)
+    model = assemble_model(
+        original.model, [*nodes, *casts.nodes], constants, outputs_wanted, imports
+    )
     return model, {tensor: name for tensor, name in results.items() if name in known}
 
 

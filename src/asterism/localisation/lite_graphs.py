@@ -20,7 +20,7 @@ from asterism.core.messages.errors import UserError, prefix_errors, reading
 _INTEGERS = {"INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16}
 
 
-def convertible(content: bytes, name: str) -> bytes:
+def make_convertible(content: bytes, name: str) -> bytes:
     """A LiteRT file with all inputs, outputs and variables turned into ones of real numbers.
 
     Args:

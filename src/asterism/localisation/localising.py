@@ -17,8 +17,12 @@ import numpy as np
 
 from asterism.localisation.matching import constant_value
 from asterism.localisation.quantised_nodes import MatchedPair
-from asterism.localisation.running import Array, side_by_side
-from asterism.localisation.tensor_errors import TensorError, own_noise, tensor_errors
+from asterism.localisation.running import Array, run_in_threads
+from asterism.localisation.tensor_errors import (
+    TensorError,
+    measure_own_noise,
+    measure_tensor_errors,
+)
 from asterism.localisation.trials import (
     Outputs,
     SingleNodeTrials,
@@ -37,7 +41,7 @@ _A_VALUE = 30.0
 _SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")
 
 
-class Budget:
+class EvaluationBudget:
     """Counts the evaluations that may still be spent."""
 
     def __init__(self, evaluations: int) -> None:
@@ -118,18 +122,18 @@ class BlamedNodes:
 
     def __init__(self, runner: TrialRunner, evaluations: int, most: int | None = None) -> None:
         pair, count = runner.pair, len(runner.pair.nodes)
-        self._budget = Budget(evaluations)
+        self._budget = EvaluationBudget(evaluations)
         self._budget.take(1)
-        self.errors: list[TensorError] = tensor_errors(pair, runner.feeds)
-        noise = own_noise(pair, self.errors)
+        self.errors: list[TensorError] = measure_tensor_errors(pair, runner.feeds)
+        noise = measure_own_noise(pair, self.errors)
         self._most = max(1, -(-count // 10)) if most is None else most
         reserve = min(self._most, max(1, evaluations // 4))
         order = sorted(range(count), key=lambda i: (-noise[i], i))
-        work = max(1.0, work_of(pair, self.errors))
+        work = max(1.0, estimate_multiplications(pair, self.errors))
         few = runner.first(_runs(runner, _WORK / (work * max(1, count))))
         limit = max(_TRIALS, int(_WORK / (work * max(1, len(few.feeds)))))
         limit = max(0, min(limit, self._budget.left - reserve))
-        groups = [] if count <= limit else doubling(order)
+        groups = [] if count <= limit else doubling_groups(order)
         if groups and len(groups) <= limit:
             tried = _Halving(few, groups, limit)
             singles = tried.found(max(self._most, _BLAMED))
@@ -157,7 +161,7 @@ class BlamedNodes:
         )
 
 
-def work_of(pair: MatchedPair, errors: Sequence[TensorError]) -> float:
+def estimate_multiplications(pair: MatchedPair, errors: Sequence[TensorError]) -> float:
     """About how many multiplications one run takes; storing values of tensors counts as some.
 
     Args:
@@ -185,7 +189,7 @@ def _runs(runner: TrialRunner, affordable: float) -> int:
     return min(len(items), max(least, int(min(affordable, len(items)))))
 
 
-def doubling(order: Sequence[int]) -> list[tuple[int, ...]]:
+def doubling_groups(order: Sequence[int]) -> list[tuple[int, ...]]:
     """Groups of 1, 1, 2, 4, 8 and so on nodes, so that the most likely ones are alone."""
     groups, start, size = [], 0, 1
     while start < len(order):
@@ -269,7 +273,7 @@ class _Greedy:
         self.order: list[int] = []
         self.trials: list[Trial] = [runner.base]
 
-    def grow(self, budget: Budget, most: int, enough: float) -> None:
+    def grow(self, budget: EvaluationBudget, most: int, enough: float) -> None:
         """Add nodes until enough of the deviation is gone; each step is measured."""
         base = self._runner.base.deviation
         while len(self.order) < min(most, len(self._runner.pair.nodes)):
@@ -291,7 +295,7 @@ class _Greedy:
         tried = [i for i in left if i in self._singles.outputs]
         if not tried:
             return max(left, key=lambda i: (self._noise[i], -i))
-        predicted = side_by_side(self._predicted, tried)
+        predicted = run_in_threads(self._predicted, tried)
         return min(zip(tried, predicted, strict=True), key=lambda p: (*p[1], p[0]))[0]
 
     def _predicted(self, index: int) -> tuple[float, float]:

@@ -37,9 +37,13 @@ class Counterpart:
     quantiser: tuple[int, ...]
 
 
-def owners(tensors: Mapping[str, Counterpart]) -> dict[str, str]:
+def tensors_by_counterpart(tensors: Mapping[str, Counterpart]) -> dict[str, str]:
     """The original's tensors, by the names of their counterparts."""
-    return {name: tensor for tensor, one in tensors.items() for name in (one.raw, *one.final)}
+    return {
+        name: tensor
+        for tensor, counterpart in tensors.items()
+        for name in (counterpart.raw, *counterpart.final)
+    }
 
 
 def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:
@@ -65,14 +69,14 @@ def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:
     }
     named |= _by_quantised_names(pair, named)
     named |= _by_tails(pair, named)
-    for one, other in zip(original.outputs, compressed.outputs, strict=True):
-        if one not in named and other not in named.values():
-            named[one] = other
-    found = {tensor: _counterpart(compressed, name) for tensor, name in named.items()}
-    _match_by_structure(pair, found)
-    found = _behind_clips(pair, found)
-    _match_by_structure(pair, found)  # what takes a clipped tensor
-    return found
+    for output, counterpart in zip(original.outputs, compressed.outputs, strict=True):
+        if output not in named and counterpart not in named.values():
+            named[output] = counterpart
+    counterparts = {tensor: _counterpart(compressed, name) for tensor, name in named.items()}
+    _match_by_structure(pair, counterparts)
+    counterparts = _behind_clips(pair, counterparts)
+    _match_by_structure(pair, counterparts)  # what takes a clipped tensor
+    return counterparts
 
 
 def _by_quantised_names(pair: OpenedPair, named: dict[str, str]) -> dict[str, str]:
@@ -148,17 +152,17 @@ def scale_of(graph: OnnxGraph, index: int) -> tuple[bytes, ...]:
     )
 
 
-def _match_by_structure(pair: OpenedPair, found: dict[str, Counterpart]) -> None:
+def _match_by_structure(pair: OpenedPair, counterparts: dict[str, Counterpart]) -> None:
     original, compressed = pair.original, pair.compressed
-    known = {name for part in found.values() for name in (part.raw, *part.final)}
+    known = {name for part in counterparts.values() for name in (part.raw, *part.final)}
     for node in original.nodes:
         outputs = [name for name in node.output if name]
-        taken = [name for name in node.input if name in original.varying]
-        if any(name in found for name in outputs) or not taken:
+        inputs = [name for name in node.input if name in original.varying]
+        if any(name in counterparts for name in outputs) or not inputs:
             continue
-        if any(name not in found for name in taken):
+        if any(name not in counterparts for name in inputs):
             continue
-        places = [(i, found[n].final) for i, n in enumerate(node.input) if n in found]
+        places = [(i, counterparts[n].final) for i, n in enumerate(node.input) if n in counterparts]
         candidates = {i for f in places[0][1] for i in compressed.takers.get(f, ())}
         fitting = [
             index
@@ -169,17 +173,19 @@ def _match_by_structure(pair: OpenedPair, found: dict[str, Counterpart]) -> None
         ]
         fitting = _nearest(pair, node, fitting)
         if len(fitting) == 1:
-            for one, other in zip(node.output, compressed.nodes[fitting[0]].output, strict=False):
-                if one and other and _same_kind(pair, one, other):
-                    found[one] = _counterpart(compressed, other)
-                    known |= {found[one].raw, *found[one].final}
+            for output, other in zip(
+                node.output, compressed.nodes[fitting[0]].output, strict=False
+            ):
+                if output and other and _same_kind(pair, output, other):
+                    counterparts[output] = _counterpart(compressed, other)
+                    known |= {counterparts[output].raw, *counterparts[output].final}
 
 
 def _stands_for(node: object, operator: str, places: list[tuple[int, tuple[str, ...]]]) -> bool:
     """Whether a node is of the operator and takes these tensors in these places."""
-    given = list(node.input)  # type: ignore[attr-defined]
+    inputs = list(node.input)  # type: ignore[attr-defined]
     return getattr(node, "op_type", "") == operator and all(
-        place < len(given) and given[place] in names for place, names in places
+        place < len(inputs) and inputs[place] in names for place, names in places
     )
 
 
@@ -197,14 +203,16 @@ def _nearest(pair: OpenedPair, node: object, fitting: list[int]) -> list[int]:
     """Of several candidates the one whose constants are most like the node's."""
     if len(fitting) < 2:
         return fitting
-    wanted = constants_of(pair.original, node)
+    constants = constants_of(pair.original, node)
     distances = []
     for index in fitting:
-        given = constants_of(pair.compressed, pair.compressed.nodes[index])
-        if [a.shape for a in given] != [a.shape for a in wanted]:
+        candidates = constants_of(pair.compressed, pair.compressed.nodes[index])
+        if [a.shape for a in candidates] != [a.shape for a in constants]:
             distances.append(np.inf)
             continue
-        differences = [float(np.square(a - b).sum()) for a, b in zip(given, wanted, strict=True)]
+        differences = [
+            float(np.square(a - b).sum()) for a, b in zip(candidates, constants, strict=True)
+        ]
         distances.append(sum(differences))
     best = int(np.argmin(distances))
     ties = distances.count(distances[best])
@@ -233,27 +241,27 @@ def constant_value(graph: OnnxGraph, tensor: str) -> Array | None:
         if any(part is None for part in parts) or parts[0] is None:
             return None
         zero = parts[2] if len(parts) > 2 else None
-        return dequantised(parts[0], parts[1], zero, axis_of(node))
+        return dequantise(parts[0], parts[1], zero, find_channel_axis(node))
     if node.op_type not in MOVES_OF_CONSTANTS:
         return None
     inner = constant_value(graph, node.input[0])
-    return None if inner is None else moved(graph, node, inner)
+    return None if inner is None else move_values(graph, node, inner)
 
 
-def moved(graph: OnnxGraph, node: Any, values: Array) -> Array | None:
+def move_values(graph: OnnxGraph, node: Any, values: Array) -> Array | None:
     """The values after a node of :data:`MOVES_OF_CONSTANTS`; None if that is not known."""
     if node.op_type == "Transpose":
         return values.transpose(permutation(node, values.ndim))
     if node.op_type != "Reshape":
         return values
-    wanted = graph.value(node.input[1])
-    if wanted is None or any(a.name == "allowzero" and a.i for a in node.attribute):
+    shape = graph.value(node.input[1])
+    if shape is None or any(a.name == "allowzero" and a.i for a in node.attribute):
         return None
-    sizes = [int(size) or values.shape[place] for place, size in enumerate(wanted)]
+    sizes = [int(size) or values.shape[place] for place, size in enumerate(shape)]
     return values.reshape(sizes)
 
 
-def moved_back(
+def move_values_back(
     node: Any, values: Array, axis: int, shape: tuple[int, ...]
 ) -> tuple[Array | None, int]:
     """Values and their channel axis before a move; a negative axis means none."""
@@ -277,11 +285,11 @@ def moved_back(
 
 def permutation(node: Any, axes: int) -> list[int]:
     """The order into which a ``Transpose`` node puts axes."""
-    given = [list(a.ints) for a in node.attribute if a.name == "perm"]
-    return given[0] if given else list(reversed(range(axes)))
+    orders = [list(a.ints) for a in node.attribute if a.name == "perm"]
+    return orders[0] if orders else list(reversed(range(axes)))
 
 
-def dequantised(values: Array, scale: Array | None, zero: Array | None, axis: int) -> Array:
+def dequantise(values: Array, scale: Array | None, zero: Array | None, axis: int) -> Array:
     """``(values - zero) * scale``, by channels along the axis where there are several scales."""
     shape = [1] * values.ndim
     factor, offset = np.asarray(scale, np.float64), np.zeros(1)
@@ -296,26 +304,26 @@ def dequantised(values: Array, scale: Array | None, zero: Array | None, axis: in
     return (values.astype(np.float64) - offset) * factor
 
 
-def axis_of(node: object) -> int:
+def find_channel_axis(node: object) -> int:
     """The axis of a ``DequantizeLinear`` node's channels."""
     axes = [a.i for a in node.attribute if a.name == "axis"]  # type: ignore[attr-defined]
     return int(axes[0]) if axes else 1
 
 
-def _behind_clips(pair: OpenedPair, found: dict[str, Counterpart]) -> dict[str, Counterpart]:
+def _behind_clips(pair: OpenedPair, counterparts: dict[str, Counterpart]) -> dict[str, Counterpart]:
     """Counterparts of clipped tensors where the quantiser's range does what the clip did.
 
     A quantiser whose lowest value is 0 needs no ``Relu`` before it, and ONNX Runtime's leaves it
     out: what other nodes take then stands for the tensor behind the ``Relu``.
     """
     original = pair.original
-    result = dict(found)
-    for tensor, part in found.items():
+    result = dict(counterparts)
+    for tensor, part in counterparts.items():
         takers = original.takers.get(tensor, [])
         if len(takers) != 1 or not part.quantiser or tensor in original.outputs:
             continue
         clip = original.nodes[takers[0]]
-        if clip.op_type in _CLIPS and clip.output[0] not in found:
+        if clip.op_type in _CLIPS and clip.output[0] not in counterparts:
             del result[tensor]
             result[clip.output[0]] = part
     return result

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.models.onnx_graphs import ordered
+from asterism.models.onnx_graphs import topological_order
 
 #: Where a quantised operator has its inputs: (tensor, scale, zero point) for each, then the
 #: output's scale and zero point; and the float operator that it stands for.
@@ -58,7 +58,7 @@ class QuantisedOperators:
         self._floats: dict[str, str] = {}
         self._new: list[Any] = []
         nodes = list(graph.node)
-        nodes = [nodes[index] for index in ordered(nodes)]
+        nodes = [nodes[index] for index in topological_order(nodes)]
         for node in nodes:
             if node.op_type == "DequantizeLinear" and node.input[0] not in self._constants:
                 self._floats.setdefault(node.input[0], node.output[0])
@@ -66,7 +66,7 @@ class QuantisedOperators:
             self._rewrite(node)
         del graph.node[:]
         nodes = self._new
-        graph.node.extend(nodes[index] for index in ordered(nodes))
+        graph.node.extend(nodes[index] for index in topological_order(nodes))
 
     def _rewrite(self, node: Any) -> None:
         if node.op_type == "QuantizeLinear" and len(node.input) > 2:

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 
-from asterism.localisation.graph import Array, OnnxGraph, cone
+from asterism.localisation.graph import Array, OnnxGraph, find_upstream_nodes
 from asterism.localisation.matching import (
     Counterpart,
     constant_value,
     constants_of,
     match_tensors,
-    owners,
     scale_of,
+    tensors_by_counterpart,
 )
 from asterism.localisation.qoperators import MOVES
 from asterism.localisation.reading import OpenedPair
-from asterism.models.onnx_graphs import inputs_of, subgraphs
+from asterism.models.onnx_graphs import node_inputs, subgraphs
 
 #: Operators that name a node which several nodes of the original are computed as.
 _MAIN = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "Attention", "Gather")
@@ -99,7 +99,7 @@ class MatchedPair:
         if node is None or place >= len(node.input):
             return None
         value = constant_value(self.opened.original, node.input[place])
-        is_product = plain_operator(self.opened.compressed.nodes[index]) == "MatMul"
+        is_product = float_operator(self.opened.compressed.nodes[index]) == "MatMul"
         if value is None or node.op_type != "Gemm" or not is_product:
             return value
         given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
@@ -108,7 +108,7 @@ class MatchedPair:
         return value.T if place == 1 and given.get("transB") else value
 
 
-def plain_operator(node: Any) -> str:
+def float_operator(node: Any) -> str:
     """A node's operator, or the float operator that a quantised one replaces."""
     return _PLAIN.get(node.op_type, str(node.op_type))
 
@@ -116,7 +116,7 @@ def plain_operator(node: Any) -> str:
 def match_nodes(pair: OpenedPair) -> MatchedPair:
     """Match the tensors and find the quantised nodes."""
     tensors = match_tensors(pair)
-    owner = owners(tensors)
+    owner = tensors_by_counterpart(tensors)
     original, compressed = pair.original, pair.compressed
     groups = _Groups()
     for tensor, part in tensors.items():
@@ -139,7 +139,7 @@ def match_nodes(pair: OpenedPair) -> MatchedPair:
             def stops(name: str, own: set[str] = own) -> bool:
                 return name in owner and name not in own
 
-            body |= cone(compressed, part.final, stops)
+            body |= find_upstream_nodes(compressed, part.final, stops)
         if _is_quantised(pair, body, outputs) or _has_other_weights(pair, members, body):
             nodes.append(_node(pair, members, outputs, body))
     nodes.sort(key=lambda node: (node.position, node.name))
@@ -165,7 +165,7 @@ def _twin_by_output(pair: OpenedPair, owner: dict[str, str], index: int) -> int:
 def _twin(pair: OpenedPair, members: Sequence[int], index: int, operators: Sequence[str]) -> int:
     """The original's node that a node of one of the operators stands for; -1 of no one."""
     node = pair.compressed.nodes[index]
-    operator = plain_operator(node)
+    operator = float_operator(node)
     same = [i for i in members if pair.original.nodes[i].op_type == operator]
     is_turned = any(a.name == "transB" and a.i for a in node.attribute)
     other = {"Gemm": "MatMul", "MatMul": "Gemm"}.get(operator)
@@ -177,7 +177,7 @@ def _twin(pair: OpenedPair, members: Sequence[int], index: int, operators: Seque
 def _members(pair: OpenedPair, tensors: dict[str, Counterpart], tensor: str) -> set[int]:
     """The original's nodes between matched tensors and this one."""
     original = pair.original
-    found = cone(original, [tensor], lambda name: name in tensors)
+    found = find_upstream_nodes(original, [tensor], lambda name: name in tensors)
     return {i for i in found if any(n in original.varying for n in original.nodes[i].output)}
 
 
@@ -253,7 +253,7 @@ def _has_other_weights(pair: OpenedPair, members: Sequence[int], body: set[int])
 
 def _weights(graph: OnnxGraph, node: Any) -> list[bytes]:
     """All constant floats, but single ones, that a node or a graph in it takes; in any order."""
-    arrays = [graph.value(name) for name in inputs_of(node)]
+    arrays = [graph.value(name) for name in node_inputs(node)]
     parts = [node]
     while parts:
         for inner in subgraphs(parts.pop()):

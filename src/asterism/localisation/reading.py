@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import OnnxGraph, imports_of
+from asterism.localisation.graph import OnnxGraph, opset_versions
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session
 from asterism.models.foreign.onnx_files import read_onnx
@@ -108,7 +108,7 @@ def _with_outputs_as(original: Any, compressed: Any) -> Any:
 
 
 def _opset(model: Any) -> int:
-    return imports_of(model).get("", 0)
+    return opset_versions(model).get("", 0)
 
 
 def _of_opset(original: Any, compressed: Any, names: tuple[str, str]) -> Any:

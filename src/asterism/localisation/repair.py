@@ -19,8 +19,8 @@ from asterism.localisation.hybrids import hybrid_model, serialise_checked
 from asterism.localisation.localising import BlamedNodes, Localisation
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Array, Run, Session, first_call
-from asterism.localisation.scales import observed_values
-from asterism.localisation.tensor_errors import own_noise, tensor_errors
+from asterism.localisation.scales import collect_observed_values
+from asterism.localisation.tensor_errors import measure_own_noise, measure_tensor_errors
 from asterism.localisation.trials import Deviation, Trial, TrialRunner
 
 #: Runs of which the median is a file's latency, at most.
@@ -123,12 +123,12 @@ class RepairCurve:
         )
 
 
-def allowed_floats(nodes: int, share: float) -> int:
+def count_allowed_floats(nodes: int, share: float) -> int:
     """How many of the quantised nodes may be in float: the given share, but at least one."""
     return max(1, int(share * nodes + 1e-9))
 
 
-def repair_curve(
+def build_repair_curve(
     pair: MatchedPair,
     feeds: Sequence[Run],
     deviation: Deviation,
@@ -158,7 +158,7 @@ def repair_curve(
     blame = BlamedNodes(points.runner, evaluations, most)
     given = points.keep(_Finer(pair, points.runner.base, (), 8, ()))
     found = points.grow(given, blame, 1)
-    values = observed_values(pair, [*feeds, *ordinary])
+    values = collect_observed_values(pair, [*feeds, *ordinary])
     finer = _best_of_8_bits(points, found, values)
     found = points.grow(given, blame)
     points.spent += found.evaluations
@@ -218,7 +218,7 @@ def _with_fewest(points: _Points, wide: FinerScales, widest: FinerScales) -> Non
     the weights, since those of outputs are smaller by far.
     """
     pair = wide.applied(wide.possible)
-    noise = own_noise(pair, tensor_errors(pair, points.runner.feeds))
+    noise = measure_own_noise(pair, measure_tensor_errors(pair, points.runner.feeds))
     points.spent += 1
     order = sorted(widest.possible, key=lambda i: (-noise[i], i))
     too_few, enough = 0, len(order)
@@ -359,7 +359,7 @@ class _Points:
         return 1 - float(after + 1 + math.sqrt(after)) / before if before else None
 
 
-def latency(content: bytes, run: Run) -> float:
+def measure_latency(content: bytes, run: Run) -> float:
     """Median seconds of the first call of a run of a file, by one thread.
 
     Fifteen calls after two to warm up; three at least, where they take more than a second in all.
@@ -375,7 +375,7 @@ def latency(content: bytes, run: Run) -> float:
     return statistics.median(seconds)
 
 
-def judged(
+def judge_repaired_file(
     content: bytes, pair: MatchedPair, feeds: Sequence[Run], deviation: Deviation
 ) -> tuple[Trial, Trial]:
     """How a repaired file does on other inputs, such as held-out ones.

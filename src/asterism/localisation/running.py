@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.core.settings import machine
 from asterism.models.formats.onnx import open_session
 
@@ -174,7 +174,7 @@ class Session:
         try:
             return dict(zip(names, self._session.run(names, given), strict=True))
         except Exception as error:
-            why = telling_line(str(error))
+            why = extract_reason(str(error))
             raise UserError(f"ONNX Runtime cannot run {self._name}: {why}") from None
 
 
@@ -189,7 +189,7 @@ def _element(kind: str) -> str:
     return match[1] if match else kind
 
 
-def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def run_in_threads(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """The results of independent work, in order, by as many threads as there are processors."""
     with ThreadPoolExecutor(machine.available_threads()) as pool:
         return list(pool.map(work, items))

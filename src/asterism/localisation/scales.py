@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.localisation.matching import owners
+from asterism.localisation.matching import tensors_by_counterpart
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FLOATS, Array, Run, Session, number_of_calls
@@ -24,7 +24,7 @@ SHARES = np.concatenate([np.linspace(1, 0.9, 6), np.linspace(0.85, 0.3, 12)])
 _SAMPLE = 50_000
 
 
-def by_channel(wanted: Array, axis: int, dtype: Any) -> tuple[Array, Array, Array]:
+def quantise_by_channel(wanted: Array, axis: int, dtype: Any) -> tuple[Array, Array, Array]:
     """Quantise with a symmetric scale for each channel; one scale if the axis is below 0.
 
     Returns:
@@ -42,7 +42,7 @@ def by_channel(wanted: Array, axis: int, dtype: Any) -> tuple[Array, Array, Arra
     return values, scale, np.full(scale.shape, middle, dtype)
 
 
-def best_range(observed: Array, dtype: Any, shares: Array = SHARES) -> tuple[Array, Array]:
+def fit_range(observed: Array, dtype: Any, shares: Array = SHARES) -> tuple[Array, Array]:
     """The scale, float32, and the zero point with the least squared error on these values.
 
     Args:
@@ -66,7 +66,7 @@ def best_range(observed: Array, dtype: Any, shares: Array = SHARES) -> tuple[Arr
     return best[1], best[2]
 
 
-def observed_values(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]:
+def collect_observed_values(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]:
     """The original's values, with the least and the largest, of tensors that are quantised.
 
     Args:
@@ -74,7 +74,11 @@ def observed_values(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]
         feeds: inputs like those that a repaired file will get.
     """
     opened = pair.opened
-    kinds, graph, owner = opened.original_types, opened.compressed, owners(pair.tensors)
+    kinds, graph, owner = (
+        opened.original_types,
+        opened.compressed,
+        tensors_by_counterpart(pair.tensors),
+    )
     dynamic = [n.input[0] for n in graph.nodes if n.op_type == "DynamicQuantizeLinear"]
     quantised = {t for t, part in pair.tensors.items() if part.quantiser}
     quantised |= {owner[name] for name in dynamic if name in owner}

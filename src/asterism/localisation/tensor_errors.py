@@ -110,7 +110,7 @@ class RunningSums:
         return ValueDeviation(-20 * math.log10(ratio), ratio, self.largest)
 
 
-def tensor_errors(pair: MatchedPair, feeds: Iterable[Run]) -> list[TensorError]:
+def measure_tensor_errors(pair: MatchedPair, feeds: Iterable[Run]) -> list[TensorError]:
     """Errors of all matched float tensors, in the original's order.
 
     Both graphs run with every matched tensor as an output, one call after the other, so that memory
@@ -230,7 +230,7 @@ def _error(
     )
 
 
-def own_noise(pair: MatchedPair, errors: Sequence[TensorError]) -> list[float]:
+def measure_own_noise(pair: MatchedPair, errors: Sequence[TensorError]) -> list[float]:
     """For each quantised node in order, the largest relative error of its own outputs."""
     noise = [0.0] * len(pair.nodes)
     for error in errors:

@@ -10,7 +10,7 @@ import numpy as np
 
 from asterism.localisation.hybrids import hybrid_model
 from asterism.localisation.quantised_nodes import MatchedPair
-from asterism.localisation.running import Array, Run, Session, carried_outputs, side_by_side
+from asterism.localisation.running import Array, Run, Session, carried_outputs, run_in_threads
 
 #: Outputs of one run, in the order of the original's outputs, by the original's names, without
 #: carried states. Those of a stream are ``(n, calls, ...)``.
@@ -95,7 +95,7 @@ class TrialRunner:
         outputs = self.pair.opened.original.outputs
         names = dict(zip(outputs, session.output_types, strict=True))
         if alone:
-            return side_by_side(lambda run: session.answers(run, names), self.feeds)
+            return run_in_threads(lambda run: session.answers(run, names), self.feeds)
         return [session.answers(run, names) for run in self.feeds]
 
     def judge(self, floats: frozenset[int], outputs: Sequence[Outputs]) -> Trial:
@@ -118,7 +118,7 @@ class TrialRunner:
 
     def run_all(self, sets: Iterable[Collection[int]]) -> list[tuple[Trial, list[Outputs]]]:
         """Independent evaluations, side by side."""
-        return side_by_side(lambda floats: self.run(floats, alone=False), list(sets))
+        return run_in_threads(lambda floats: self.run(floats, alone=False), list(sets))
 
     def singles(self, nodes: Sequence[int], least: int) -> SingleNodeTrials:
         """Evaluations with one node in float each, side by side.

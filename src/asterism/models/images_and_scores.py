@@ -155,7 +155,7 @@ def are_logits(outputs: Floats, step: float = 0.0) -> bool:
     return not (in_range and np.abs(outputs.sum(axis=1) - 1).max() <= tolerance)
 
 
-def notes_on_scores(scores: NDArray[np.float32]) -> list[str]:
+def check_scores(scores: NDArray[np.float32]) -> list[str]:
     """What there is to say of scores ``(N, K)`` that were to be logits, which is logged as well."""
     if are_logits(scores):
         return []

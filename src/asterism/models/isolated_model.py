@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.core.workers.channel import Bytes, Channel
-from asterism.core.workers.entry import function_called, name_function
+from asterism.core.workers.entry import find_function, name_function
 from asterism.core.workers.starting import ForkServer
-from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
+from asterism.core.workers.worker import WorkerDied, WorkerLimits, WorkerProcess
 
 #: Seconds for a call, and for opening the file: a model that takes longer hangs.
 PATIENCE_S = 600.0
@@ -169,7 +169,7 @@ class IsolatedModel:
 
     def _exchange(self, worker: WorkerProcess, arrays: Arrays) -> list[NDArray[Any]]:
         """Send a request and wait for the answer."""
-        limits = Limits(self._patience)
+        limits = WorkerLimits(self._patience)
         try:
             with suppress(OSError):  # it has died: what comes next says how
                 worker.send(*_messages(arrays), limits=limits)
@@ -228,7 +228,7 @@ def serve(channel: Channel, path: str, opener: str, arguments: Sequence[Any]) ->
         try:
             if answer is None:
                 machine.limit_memory()
-                facts, answer = function_called(opener)(*arguments, *arrays)
+                facts, answer = find_function(opener)(*arguments, *arrays)
                 messages = _messages([_text(json.dumps(facts))])
             else:
                 messages = _messages(answer(arrays))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.models.formats import ALONE, INPUT, Runtime, Tensors, named_arrays
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.models.signatures.torch import is_form, maker_of, operator_of
+from asterism.models.signatures.torch import is_form, operator_family, operator_of
 
 if TYPE_CHECKING:
     import torch
@@ -63,26 +63,28 @@ class ModuleRuntime(Runtime):
         self._device = tensors[0].device if tensors else torch.device("cpu")
         real = [tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point]
         self._dtype = real[0] if real else None
-        given = _as_module_takes(example, bool(real))
+        prepared = _as_module_takes(example, bool(real))
         self.input = _first_parameter(module)
         try:
             with _Makers() as makers:
-                found = named_arrays(makers.kept(self._answer(given[:1])))
+                answers = named_arrays(makers.kept(self._answer(prepared[:1])))
         except Exception as error:
             raise UserError(f"{name} fails on the first input: {error}") from error
-        inputs = (TensorSpec(self.input, str(given.dtype), (None, *given.shape[1:])),)
+        inputs = (TensorSpec(self.input, str(prepared.dtype), (None, *prepared.shape[1:])),)
         outputs = tuple(
             TensorSpec(key, str(array.dtype), (None, *array.shape[1:]), made_by=maker)
-            for (key, array), maker in zip(found.items(), makers.of_answer, strict=True)
+            for (key, array), maker in zip(answers.items(), makers.of_answer, strict=True)
         )
         self.signature = Signature("torch", inputs, outputs, operators=makers.count)
         notes = []
         if self._device.type != "cpu":
             notes.append(f"runs on {self._device}, where its parameters are")
-        if given.dtype.kind == "f" and self._dtype not in (None, _torch_dtype(given.dtype)):
-            wanted = str(self._dtype).removeprefix("torch.")
-            notes.append(f"inputs {given.dtype} are given as {wanted}, the type of its parameters")
-        if self._depends_on_others(given[:_COMPARED]):
+        if prepared.dtype.kind == "f" and self._dtype not in (None, _torch_dtype(prepared.dtype)):
+            dtype = str(self._dtype).removeprefix("torch.")
+            notes.append(
+                f"inputs {prepared.dtype} are given as {dtype}, the type of its parameters"
+            )
+        if self._depends_on_others(prepared[:_COMPARED]):
             self.fixed_batch = 1
             notes.append("asked one by one: its answer to an input depends on the others of a call")
         self.notes = tuple(notes)
@@ -95,8 +97,8 @@ class ModuleRuntime(Runtime):
     @property
     def plain(self) -> torch.nn.Module:
         """The module, or of a compiled one the module that was compiled."""
-        found: torch.nn.Module = getattr(self.module, "_orig_mod", self.module)
-        return found
+        module: torch.nn.Module = getattr(self.module, "_orig_mod", self.module)
+        return module
 
     def running(self, module: torch.nn.Module) -> ModuleRuntime:
         """Another module in this one's place, which takes and gives the same."""
@@ -109,11 +111,11 @@ class ModuleRuntime(Runtime):
         together = named_arrays(self._answer(rows))
         alone = [named_arrays(self._answer(rows[i : i + 1])) for i in range(len(rows))]
         for name, values in together.items():
-            wanted = np.concatenate([answer[name] for answer in alone])
-            if values.shape != wanted.shape:
+            separate = np.concatenate([answer[name] for answer in alone])
+            if values.shape != separate.shape:
                 return True
-            largest = float(np.abs(np.nan_to_num(wanted.astype(np.float64))).max(initial=0))
-            if not np.allclose(values, wanted, 0, _ROUNDING * largest, equal_nan=True):
+            largest = float(np.abs(np.nan_to_num(separate.astype(np.float64))).max(initial=0))
+            if not np.allclose(values, separate, 0, _ROUNDING * largest, equal_nan=True):
                 return True
         return False
 
@@ -126,7 +128,7 @@ class ModuleRuntime(Runtime):
             pieces = zip(np.split(array, ends, axis=1), self._parts, strict=True)
             arrays = [piece.reshape(-1, *shape) for piece, shape in pieces]
         # A copy: an axis of length 1 may have any stride, which PyTorch takes for an order.
-        tensors = [torch.from_numpy(one.copy(order="C")).to(self._device) for one in arrays]
+        tensors = [torch.from_numpy(part.copy(order="C")).to(self._device) for part in arrays]
         if self._dtype is not None:
             tensors = [t.to(self._dtype) if t.dtype.is_floating_point else t for t in tensors]
         with torch.no_grad():
@@ -134,7 +136,7 @@ class ModuleRuntime(Runtime):
 
 
 @contextmanager
-def evaluating(module: torch.nn.Module) -> Iterator[bool]:
+def evaluation_mode(module: torch.nn.Module) -> Iterator[bool]:
     """The module as it is used, not trained; afterwards each part is as it was.
 
     Yields:
@@ -216,10 +218,10 @@ class _Makers:
         self._made.clear()
         return answer
 
-    def _watch(self, operator: str, args: Any, found: Any) -> None:
+    def _watch(self, operator: str, args: Any, output: Any) -> None:
         self.count += 1
-        maker = maker_of(operator)
+        maker = operator_family(operator)
         if is_form(operator) and args and id(args[0]) in self._made:
             maker = self._made[id(args[0])][1]
-        for tensor in found if isinstance(found, tuple | list) else [found]:
+        for tensor in output if isinstance(output, tuple | list) else [output]:
             self._made[id(tensor)] = (tensor, maker)

@@ -44,7 +44,7 @@ SOUND_MUTATORS: Registry[type[SoundMutator]] = Registry("sound mutator", "asteri
 build_sound_mutators = partial(configure_each, SOUND_MUTATORS)
 
 
-def drawn_between(rng: Randomness, rows: int, low: float, high: float) -> NDArray[np.float32]:
+def draw_between(rng: Randomness, rows: int, low: float, high: float) -> NDArray[np.float32]:
     """A number for each row, float32 ``(rows, 1)``."""
     return rng.uniform(low, high, size=(rows, 1)).astype(np.float32)
 

@@ -9,13 +9,13 @@ import numpy as np
 from asterism.core.random_streams import (
     Draws,
     Randomness,
-    standard_normal,
+    draw_standard_normal,
 )
 from asterism.sound import (
     SOUND_MUTATORS,
     SoundMutator,
     Waves,
-    drawn_between,
+    draw_between,
     wave_power,
     within_range,
 )
@@ -36,7 +36,7 @@ class Gain(SoundMutator):
 
     def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
         """``decibels``: float32 ``(N, 1)``."""
-        return {"decibels": drawn_between(rng, shape[0], self.low, self.high)}
+        return {"decibels": draw_between(rng, shape[0], self.low, self.high)}
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
@@ -64,7 +64,7 @@ class Clipping(SoundMutator):
 
     def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
         """``share``: float32 ``(N, 1)``."""
-        return {"share": drawn_between(rng, shape[0], self.low, self.high)}
+        return {"share": draw_between(rng, shape[0], self.low, self.high)}
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
@@ -78,7 +78,7 @@ _SILENCE = 1e-10
 
 @SOUND_MUTATORS.register("noise")
 @dataclass(frozen=True)
-class Noise(SoundMutator):
+class WaveNoise(SoundMutator):
     """Adds white noise.
 
     Attributes:
@@ -91,8 +91,8 @@ class Noise(SoundMutator):
 
     def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
         """``ratio``: float32 ``(N, 1)``, dB; ``noise``: float32 ``(N, S)``, of power 1."""
-        ratio = drawn_between(rng, shape[0], self.low, self.high)
-        return {"ratio": ratio, "noise": standard_normal(rng, shape)}
+        ratio = draw_between(rng, shape[0], self.low, self.high)
+        return {"ratio": ratio, "noise": draw_standard_normal(rng, shape)}
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
@@ -102,7 +102,7 @@ class Noise(SoundMutator):
 
 @SOUND_MUTATORS.register("room")
 @dataclass(frozen=True)
-class Room(SoundMutator):
+class RoomReverberation(SoundMutator):
     """Convolves with the impulse response of a synthetic room.
 
     The response is the direct sound, and after it noise that decays exponentially, by 60 dB in
@@ -131,7 +131,7 @@ class Room(SoundMutator):
         seconds = rng.uniform(self.low, self.high, size=(shape[0], 1))
         share = rng.uniform(self.echo_low, self.echo_high, size=(shape[0], 1))
         decay = np.exp(-np.log(1e3) * np.arange(taps) / (seconds * rate))
-        echoes = standard_normal(rng, (shape[0], taps)) * decay
+        echoes = draw_standard_normal(rng, (shape[0], taps)) * decay
         echoes[:, 0] = 0
         energy = np.square(echoes).sum(axis=1, keepdims=True)
         response = (echoes * np.sqrt(share / np.maximum(energy, _SILENCE))).astype(np.float32)

@@ -18,7 +18,7 @@ from asterism.sound import (
     SOUND_MUTATORS,
     SoundMutator,
     Waves,
-    drawn_between,
+    draw_between,
     within_range,
 )
 
@@ -83,7 +83,7 @@ class TimeStretch(SoundMutator):
 
     def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
         """``pace``: float32 ``(N, 1)``."""
-        return {"pace": drawn_between(rng, shape[0], self.low, self.high)}
+        return {"pace": draw_between(rng, shape[0], self.low, self.high)}
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
@@ -110,7 +110,7 @@ class PitchShift(SoundMutator):
 
     def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
         """``semitones``: float32 ``(N, 1)``."""
-        return {"semitones": drawn_between(rng, shape[0], self.low, self.high)}
+        return {"semitones": draw_between(rng, shape[0], self.low, self.high)}
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""

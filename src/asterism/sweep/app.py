@@ -15,8 +15,8 @@ from asterism.core.files.locks import hold_lock_now
 from asterism.core.files.plain_files import require_no_link, require_no_links_out_of
 from asterism.core.files.records import read_record
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.errors import UserError, naming
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.errors import UserError, name_file_in_errors
+from asterism.core.messages.escaping import pluralise
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import resources, workspace
 from asterism.sweep.launch import (
@@ -36,9 +36,9 @@ from asterism.sweep.points import (
     Point,
     check_name,
     check_space,
+    default_sweep_name,
     enumerate_points,
-    sweep_name,
-    with_slashes,
+    hydra_choice_path,
 )
 from asterism.sweep.worker import Sweep, SweepRequest
 
@@ -69,7 +69,7 @@ def prepare_sweep(
     from asterism.config import check_params  # points load this module without all parameters
 
     conf, overrides, targets = project / "conf", request.overrides, request.targets
-    name = request.name if request.name is not None else sweep_name(overrides, targets)
+    name = request.name if request.name is not None else default_sweep_name(overrides, targets)
     check_name(name)
     settings = hydra_settings(conf, overrides)
     launcher = settings["launcher"]
@@ -107,9 +107,12 @@ def _check_committed(project: Path, revision: str) -> None:
     """Check the commit's parameters: DVC reads them in every workspace before the point's own."""
     from asterism.config import check_params
 
-    committed = workspace.git(project, "show", f"{revision}:{workspace.PARAMETERS}") + "\n"
+    committed = workspace.run_git(project, "show", f"{revision}:{workspace.PARAMETERS}") + "\n"
     if committed != (project / workspace.PARAMETERS).read_text(encoding="utf-8"):
-        with tempfile.TemporaryDirectory() as folder, naming(Path("the commit's params.yaml")):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            name_file_in_errors(Path("the commit's params.yaml")),
+        ):
             Path(folder, workspace.PARAMETERS).write_text(committed, encoding="utf-8")
             check_params(Path(folder))
 
@@ -231,7 +234,7 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
         UserError: see :func:`prepare_sweep` and :func:`run_sweep`.
     """
     project = Path.cwd()
-    spelled = with_slashes(project / "conf", request.overrides)
+    spelled = hydra_choice_path(project / "conf", request.overrides)
     request = replace(request, overrides=spelled)
     sweep, points, launcher = prepare_sweep(project, request)
     if dry and request.objective:
@@ -239,7 +242,9 @@ def sweep_command(request: SweepRequest, dry: bool, say: Callable[[str], None]) 
     if dry:
         _say_plan(sweep, points, say)
         return 0
-    count = f"points by {request.objective}" if request.objective else counted(len(points), "point")
+    count = (
+        f"points by {request.objective}" if request.objective else pluralise(len(points), "point")
+    )
     say(f"sweep {sweep.name}: {count}, launcher {launcher_name(launcher)}")
     status = run_sweep(sweep, points, launcher)
     records = read_records(sweep, points)

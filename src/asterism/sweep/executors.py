@@ -24,8 +24,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 from asterism.dvc_hydra.repository import Repository
 from asterism.sweep.plan import PlannedStage
-from asterism.sweep.shared_store import Store, in_a_copy
-from asterism.sweep.workspace import git
+from asterism.sweep.shared_store import SharedStore, run_part_in_copy
+from asterism.sweep.workspace import run_git
 
 log = get_logger(__name__)
 
@@ -123,9 +123,9 @@ def compute_units(
     root, stage = repository.root, planned.stage
     if far := [name for name in stage.deps if Path(name).is_absolute()]:
         raise UserError(f"it reads {far[0]}, outside of the project: workers do not get it")
-    listed = git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    listed = run_git(root, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     inputs = [name for name in dict.fromkeys([*listed, *stage.deps]) if (root / name).exists()]
-    store = Store(f"{shards.store.rstrip('/')}/{planned.name}-{planned.key[:32]}")
+    store = SharedStore(f"{shards.store.rstrip('/')}/{planned.name}-{planned.key[:32]}")
     store.put_workspace(root, [Path(name) for name in inputs])
     try:
         _compute_parts(shards, root, planned, store.url, raise_noted)
@@ -205,7 +205,7 @@ def run_part(root: str, command: list[str], environment: Mapping[str, str], stor
             process.kill()
             _processes.remove(process)
 
-    return in_a_copy(store, run) if store else run(Path(root), {}, lambda: None)
+    return run_part_in_copy(store, run) if store else run(Path(root), {}, lambda: None)
 
 
 #: Those of this process that run.

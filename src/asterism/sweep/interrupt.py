@@ -21,7 +21,7 @@ _AGAIN_SECONDS = 0.5
 
 
 @contextmanager
-def interrupt_postponed() -> Iterator[Callable[[], None]]:
+def postpone_sigint() -> Iterator[Callable[[], None]]:
     """While the block runs, SIGINT is noted and raised at its end.
 
     DVC overwrites files in place, the one with its locks several times for each stage. An
@@ -48,7 +48,7 @@ def interrupt_postponed() -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def terminated_as_by_ctrl_c() -> Iterator[None]:
+def treat_sigterm_as_sigint() -> Iterator[None]:
     """While the block runs, SIGTERM interrupts this process and its stages as Ctrl-C does.
 
     Ctrl-C reaches a whole process group, SIGTERM one process: the stages would outlive it, and go

@@ -36,7 +36,7 @@ _ADAPTIVE = ("hydra.sweeper.max_failure_rate=1.0", "hydra.sweeper.sampler.seed=0
 
 
 @dataclass(frozen=True)
-class Group:
+class PointGroup:
     """Points that are launched together.
 
     Attributes:
@@ -77,7 +77,9 @@ def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
         remove_tree(here)
 
 
-def group_points(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]) -> list[Group]:
+def group_points(
+    sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]
+) -> list[PointGroup]:
     """The points by what they ask of a cluster; all in one group elsewhere.
 
     Jobs of one array all ask for the same. Points that nobody knows yet ask for the most that any
@@ -94,21 +96,21 @@ def group_points(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, A
     """
     numbers = tuple(point.number for point in points)
     if launcher_name(launcher) != "slurm":
-        return [Group(numbers)]
+        return [PointGroup(numbers)]
     table = resources.read_table(sweep.project)
     runs = [plan["runs"] for plan in plan_points(sweep, points)] if points else [table.stages]
     requests = [
         tuple(resources.open_resources(launcher, table.request(names)).items()) for names in runs
     ]
     return [
-        Group(
+        PointGroup(
             tuple(n for n, own in zip(numbers, requests, strict=False) if own == request), request
         )
         for request in dict.fromkeys(requests)
     ]
 
 
-def launch_points(sweep: Sweep, grouped: Sequence[Group]) -> str:
+def launch_points(sweep: Sweep, grouped: Sequence[PointGroup]) -> str:
     """Run all points; each group is one multirun of Hydra's, and the groups run side by side.
 
     Args:
@@ -131,7 +133,7 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _multirun(sweep: Sweep, group: Group) -> str:
+def _multirun(sweep: Sweep, group: PointGroup) -> str:
     """Hand points to Hydra; an adaptive sweeper makes them.
 
     Points that are known are given to Hydra by their numbers, over a tree of no parameters: it

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Self, TextIO
 
 from asterism.budget import label_of
-from asterism.core.messages.console import Progress, read_share, report_progress_to
+from asterism.core.messages.console import Progress, read_progress, report_progress_to
 from asterism.core.messages.escaping import printable, printable_lines
-from asterism.core.messages.terminal import drawn_on
+from asterism.core.messages.terminal import raw_terminal
 
 #: Seconds between two drawings.
 INTERVAL = 0.5
@@ -66,7 +66,7 @@ class LiveLines:
             self._begun.setdefault(stage, now)
         width = shutil.get_terminal_size().columns - 1
         lines = [
-            line_of(stage, read_share(self.folder / stage), now - self._begun[stage])
+            format_line(stage, read_progress(self.folder / stage), now - self._begun[stage])
             for stage in running
         ]
         waiting = self._total - done - len(running)
@@ -99,7 +99,7 @@ class LiveLines:
         self._drawn = len(lines)
 
 
-def line_of(stage: str, share: Progress | None, seconds: float) -> str:
+def format_line(stage: str, share: Progress | None, seconds: float) -> str:
     """A stage's line: what it is at, the share done, the time left, and its log.
 
     Args:
@@ -134,12 +134,12 @@ def live_lines(total: int, terminal: str = "") -> LiveLines | None:
         device = os.open(terminal, os.O_WRONLY | os.O_NOCTTY)
         log = sys.stdout  # noqa: TID251 - a log, whose messages have been escaped
         return LiveLines(os.fdopen(device, "w", encoding="utf-8"), total, log)
-    return None if (stream := drawn_on()) is None else LiveLines(stream, total)
+    return None if (stream := raw_terminal()) is None else LiveLines(stream, total)
 
 
 def terminal_device() -> str:
     """The device of the terminal that standard error is, empty where it is none."""
-    stream = drawn_on()
+    stream = raw_terminal()
     return "" if stream is None else os.ttyname(stream.fileno())
 
 

@@ -26,8 +26,8 @@ from asterism.dvc_hydra.repository import CommandFailedError, Repository
 from asterism.dvc_hydra.saved_state import remove_unneeded_state
 from asterism.sweep.executors import Shards, compute_units
 from asterism.sweep.interrupt import (
-    interrupt_postponed,
     interruptible,
+    postpone_sigint,
     serve_run,
 )
 from asterism.sweep.live_lines import INTERVAL, divert_messages, live_lines
@@ -56,17 +56,19 @@ class StageFailedError(Exception):
 def run_stage(
     root: Path, stage: PlannedStage, locks: Path, shards: Shards, lines: Path | None = None
 ) -> bool:
-    """Bring one stage of a workspace up to date; see :func:`reproduce`.
+    """Bring one stage of a workspace up to date; see :func:`reproduce_stage`.
 
     Args:
         root, stage, locks, shards: see there.
         lines: folder of :class:`~asterism.sweep.live_lines.LiveLines`; None for none.
     """
     with interruptible(), divert_messages(lines, stage.name):
-        return reproduce(Repository(root), stage, locks, shards)
+        return reproduce_stage(Repository(root), stage, locks, shards)
 
 
-def open_ends(repository: Repository, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
+def find_outdated_stages(
+    repository: Repository, plan: Sequence[PlannedStage]
+) -> list[PlannedStage]:
     """The stages of a run that are not up to date, or follow one that is not."""
     stale: dict[str, PlannedStage] = {}
     for planned in plan:
@@ -76,7 +78,9 @@ def open_ends(repository: Repository, plan: Sequence[PlannedStage]) -> list[Plan
     return list(stale.values())
 
 
-def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards: Shards) -> bool:
+def reproduce_stage(
+    repository: Repository, planned: PlannedStage, locks: Path, shards: Shards
+) -> bool:
     """Bring one stage of a workspace up to date; its upstream stages are so already.
 
     Args:
@@ -95,7 +99,7 @@ def reproduce(repository: Repository, planned: PlannedStage, locks: Path, shards
     """
     stage = planned.stage
     try:
-        with hold_lock(locks / f"{planned.key}.lock"), interrupt_postponed() as raise_noted:
+        with hold_lock(locks / f"{planned.key}.lock"), postpone_sigint() as raise_noted:
             if repository.is_up_to_date(stage):
                 return False
             if (entry := repository.find(stage)) is not None:
@@ -132,8 +136,8 @@ def run_stages(
         plan: all stages of the run.
         stale: those of them that are not known to be up to date.
         jobs: stages that may run at the same time.
-        locks: see :func:`reproduce`.
-        shards: see :func:`reproduce`.
+        locks: see :func:`reproduce_stage`.
+        shards: see :func:`reproduce_stage`.
         terminal: see :func:`~asterism.sweep.live_lines.live_lines`.
 
     Returns:
@@ -142,20 +146,20 @@ def run_stages(
     Raises:
         StageFailedError: a stage failed; those that do not depend on it have ended too.
         KeyboardInterrupt: the run was interrupted; the same call goes on.
-        UserError: see :func:`reproduce`.
+        UserError: see :func:`reproduce_stage`.
     """
     if not stale:
         return []
     before = repository.order()
     try:
         found, missing = find_cached(repository, stale)
-        with interrupt_postponed():
+        with postpone_sigint():
             repository.take(found)
         if jobs == 1:
             return run_one_by_one(repository, missing, locks, shards)
         done = {stage.name for stage in plan} - {stage.name for stage in missing}
         return _run_side_by_side(
-            repository.root, longest_first(missing), done, jobs, locks, shards, terminal
+            repository.root, order_by_chain(missing), done, jobs, locks, shards, terminal
         )
     finally:
         repository.set_order([*before, *(stage.name for stage in plan)])
@@ -167,7 +171,7 @@ def run_one_by_one(
     locks: Path,
     shards: Shards,
 ) -> list[str]:
-    """As :func:`run_stages`, one stage at a time; see :func:`reproduce`."""
+    """As :func:`run_stages`, one stage at a time; see :func:`reproduce_stage`."""
     ran: list[str] = []
     out_of_reach: set[str] = set()
     failure: Exception | None = None
@@ -176,7 +180,7 @@ def run_one_by_one(
             out_of_reach.add(stage.name)
             continue
         try:
-            if reproduce(repository, stage, locks, shards):
+            if reproduce_stage(repository, stage, locks, shards):
                 ran.append(stage.name)
         except (StageFailedError, UserError) as error:
             failure = failure or error
@@ -186,7 +190,7 @@ def run_one_by_one(
     return ran
 
 
-def longest_first(stages: Sequence[PlannedStage]) -> list[PlannedStage]:
+def order_by_chain(stages: Sequence[PlannedStage]) -> list[PlannedStage]:
     """Those first that the longest chain of stages begins with.
 
     A chain of stages that begins late is what a run with free processors waits for in the end.

@@ -13,7 +13,7 @@ from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.dvc_hydra import cache_files
-from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.repository import Entry, Repository, UnknownStageError
 from asterism.dvc_hydra.stage import Stage, stage_names_under
 
@@ -25,8 +25,8 @@ class PlannedStage:
     Attributes:
         stage: what ``dvc.yaml`` says of it.
         upstream: names of those whose outputs it reads.
-        key: hash of all that its result depends on. Unlike DVC's, see :func:`.key_of`, it is known
-            before anything has run: keys of stages stand for what these will write.
+        key: hash of all that its result depends on. Unlike DVC's, see :func:`.run_cache_key`, it
+            is known before anything has run: keys of stages stand for what these will write.
     """
 
     stage: Stage
@@ -124,7 +124,7 @@ class _Made:
         return bool(inside) or path in self._above
 
 
-def _key(stage: Stage, made: _Made, upstream: list[str], hashes: Hashes) -> str:
+def _key(stage: Stage, made: _Made, upstream: list[str], hashes: WorkspaceHashes) -> str:
     facts = {
         "command": stage.command or None,
         "outputs": sorted(stage.outs),

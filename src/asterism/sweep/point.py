@@ -17,10 +17,10 @@ from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.folders import remove_tree
 from asterism.core.files.interrupts import INTERRUPTED, take_interrupt
 from asterism.core.files.locks import hold_lock
-from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.os_errors import report_os_errors
 from asterism.core.files.records import read_record, write_record
 from asterism.core.messages.errors import UserError
-from asterism.report.base.section import leaves
+from asterism.report.base.section import flatten_mapping
 from asterism.report.lanes import SWEEPS
 from asterism.sweep import workspace
 from asterism.sweep.points import Point
@@ -105,7 +105,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     metrics: dict[str, float] = {}
     with hold_lock(folder / "lock") as lock:
         try:
-            with rejections_told():
+            with report_os_errors():
                 result, metrics = _in_workspace(sweep, point, folder, lock)
         except (UserError, OSError) as error:  # git rejects, the disk is full
             result = PointResult("failed", 1, " ".join(str(error).split()))
@@ -233,6 +233,6 @@ def read_metrics(folder: Path) -> dict[str, float]:
     return {
         f"{file.stem}:{name}": value
         for file in sorted(folder.glob("*.json"))
-        for name, value in leaves(read_json(file))
+        for name, value in flatten_mapping(read_json(file))
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     }

@@ -12,7 +12,7 @@ from pathlib import Path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.validation import LONGEST, is_label
 from asterism.dvc_hydra.overrides import SweepOverride, parse_overrides
-from asterism.dvc_hydra.overrides import spanned_points as points_of
+from asterism.dvc_hydra.overrides import expand_sweep as points_of
 
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
 _HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
@@ -63,7 +63,7 @@ def check_name(name: str) -> None:
         )
 
 
-def fitting_name(text: str) -> str:
+def derive_sweep_name(text: str) -> str:
     """A name for a sweep that says as much of a text, such as a file's name, as a name can.
 
     It ends with a number of the text's own where letters were lost.
@@ -84,7 +84,7 @@ def _fits(name: str) -> bool:
     return labels and len(name) <= LONGEST and not name.endswith(".lock")
 
 
-def with_slashes(conf: Path, overrides: Sequence[str]) -> list[str]:
+def hydra_choice_path(conf: Path, overrides: Sequence[str]) -> list[str]:
     """``fuzz.selection=random`` as ``fuzz/selection=random``, as Hydra spells a choice.
 
     Args:
@@ -101,7 +101,7 @@ def with_slashes(conf: Path, overrides: Sequence[str]) -> list[str]:
     return spelled
 
 
-def sweep_name(overrides: Sequence[str], targets: Sequence[str]) -> str:
+def default_sweep_name(overrides: Sequence[str], targets: Sequence[str]) -> str:
     """The name of a sweep that was given none: the same for the same command."""
     text = "\n".join([*sorted(o for o in overrides if not is_hydras(o)), "", *targets])
     return f"sweep-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -23,7 +23,7 @@ from asterism.core.resuming import saved_folders
 _WORKSPACE = "workspace.tar"
 
 
-class Store:
+class SharedStore:
     """The files in a store that belong to one run of a stage.
 
     Args:
@@ -101,7 +101,9 @@ class Store:
             remove_tree(own)
 
 
-def in_a_copy(url: str, run: Callable[[Path, dict[str, str], Callable[[], None]], int]) -> int:
+def run_part_in_copy(
+    url: str, run: Callable[[Path, dict[str, str], Callable[[], None]], int]
+) -> int:
     """Run the command of a part in a copy of the workspace that a store has; its exit status.
 
     Args:
@@ -109,7 +111,7 @@ def in_a_copy(url: str, run: Callable[[Path, dict[str, str], Callable[[], None]]
         run: runs it in a folder, with variables of its own, and calls what it is given meanwhile.
     """
     with tempfile.TemporaryDirectory(prefix="asterism-part-") as folder:
-        store, here, state = Store(url), Path(folder, "workspace"), Path(folder, "state")
+        store, here, state = SharedStore(url), Path(folder, "workspace"), Path(folder, "state")
         store.fetch_workspace(here)
         store.receive(state, only_checkpoints=True)
         status = run(here, {"ASTERISM_STATE_ROOT": str(state)}, lambda: store.send(state))

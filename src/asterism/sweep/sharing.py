@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asterism.dvc_hydra.cache_files import remove_left
-from asterism.dvc_hydra.commands import dvc
-from asterism.dvc_hydra.lockfile import LOCK_FILE, outputs_in
+from asterism.dvc_hydra.cache_files import remove_stale_files
+from asterism.dvc_hydra.commands import run_dvc
+from asterism.dvc_hydra.lockfile import LOCK_FILE, parse_outputs
 from asterism.dvc_hydra.remote import open_remote
 from asterism.dvc_hydra.repository import Repository, open_checked_repository
-from asterism.sweep.workspace import git, git_setting
+from asterism.sweep.workspace import git_setting, run_git
 
 
 def push(root: Path, origin: str = "origin") -> int:
@@ -27,10 +27,10 @@ def push(root: Path, origin: str = "origin") -> int:
     repository = open_checked_repository(root)
     repository.require_objects()
     if repository.remote_folder is not None:
-        remove_left(repository.remote_folder)
-    status = dvc(root, "push", "--run-cache", afresh=True)
+        remove_stale_files(repository.remote_folder)
+    status = run_dvc(root, "push", "--run-cache", afresh=True)
     if status == 0 and git_setting(root, f"remote.{origin}.url"):
-        status = dvc(root, "exp", "push", "--all-commits", "--", origin, afresh=True)
+        status = run_dvc(root, "exp", "push", "--all-commits", "--", origin, afresh=True)
     return status
 
 
@@ -52,7 +52,7 @@ def pull(root: Path, origin: str | None) -> int:
     repository = open_checked_repository(root)
     if origin is not None:
         command = ["exp", "pull", "--no-cache", "--all-commits", "--", origin]
-        if status := dvc(root, *command):
+        if status := run_dvc(root, *command):
             return status
     try:
         _fetch(repository, with_experiments=origin is not None)
@@ -82,7 +82,7 @@ def _fetch(repository: Repository, with_experiments: bool) -> None:
 
 def _outputs_of_experiments(root: Path) -> set[str]:
     """Hashes of all outputs that the ``dvc.lock`` of an experiment names."""
-    commits = git(root, "for-each-ref", "--format=%(objectname)", "refs/exps").split()
-    tracked = [c for c in commits if git(root, "ls-tree", "--name-only", c, LOCK_FILE)]
-    texts = {git(root, "show", f"{commit}:{LOCK_FILE}") + "\n" for commit in tracked}
-    return {d for text in texts for d in outputs_in(text, "an experiment's dvc.lock").values()}
+    commits = run_git(root, "for-each-ref", "--format=%(objectname)", "refs/exps").split()
+    tracked = [c for c in commits if run_git(root, "ls-tree", "--name-only", c, LOCK_FILE)]
+    texts = {run_git(root, "show", f"{commit}:{LOCK_FILE}") + "\n" for commit in tracked}
+    return {d for text in texts for d in parse_outputs(text, "an experiment's dvc.lock").values()}

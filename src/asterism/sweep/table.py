@@ -14,7 +14,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from asterism.core.files.artifacts import write_table
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.core.svg import PALETTE, write_svg
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.pictures import svg
@@ -68,29 +68,29 @@ def _typed(column: list[str | None]) -> list[Any]:
     return list(column)
 
 
-def parameter_columns(table: pl.DataFrame) -> list[str]:
+def list_parameter_columns(table: pl.DataFrame) -> list[str]:
     """The parameters that the points were given."""
     return table.columns[1 : table.columns.index("status")]
 
 
-def metric_columns(table: pl.DataFrame) -> list[str]:
+def list_metric_columns(table: pl.DataFrame) -> list[str]:
     """The numbers that the points have measured."""
     return table.columns[table.columns.index("status") + len(_FACTS) :]
 
 
-def varying_columns(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def list_varying_columns(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
     """Those columns that differ between points."""
     return [name for name in names if table[name].drop_nulls().n_unique() > 1]
 
 
 def shared_overrides(table: pl.DataFrame) -> list[str]:
     """The overrides that all points have in common, as ``seed=1``."""
-    differ = varying_columns(table, parameter_columns(table))
-    alike = [name for name in parameter_columns(table) if name not in differ]
+    differ = list_varying_columns(table, list_parameter_columns(table))
+    alike = [name for name in list_parameter_columns(table) if name not in differ]
     return [f"{name}={_spoken(table[name].drop_nulls().first())}" for name in alike]
 
 
-def most_telling_first(names: Sequence[str]) -> list[str]:
+def order_metrics(names: Sequence[str]) -> list[str]:
     """Metrics of all files in turn, of each those first that lie highest in it.
 
     These are a stage's results, and what lies deeper are their details. Without turns the results
@@ -109,7 +109,9 @@ def draw_metrics(table: pl.DataFrame, parameter: str, names: Sequence[str]) -> F
     figure = Figure(figsize=(2.6 * width, 2.1 * height + 0.4))
     panels = figure.subplots(height, width, squeeze=False).ravel()
     others = [
-        name for name in varying_columns(table, parameter_columns(table)) if name != parameter
+        name
+        for name in list_varying_columns(table, list_parameter_columns(table))
+        if name != parameter
     ]
     finished = table.filter(pl.col("status") == "finished").drop_nulls(parameter)
     numbers = finished[parameter].dtype.is_numeric()
@@ -165,13 +167,13 @@ def write_outcome(folder: Path, records: Sequence[PointOutcome], name: str) -> p
     """
     table = make_table(records)
     write_table(folder / "table.csv", table)
-    ranked = most_telling_first(varying_columns(table, metric_columns(table)))
+    ranked = order_metrics(list_varying_columns(table, list_metric_columns(table)))
     figures = []
-    for parameter in varying_columns(table, parameter_columns(table)) if ranked else []:
+    for parameter in list_varying_columns(table, list_parameter_columns(table)) if ranked else []:
         figure = draw_metrics(table, parameter, sorted(ranked[:DRAWN]))
         write_svg(folder / "plots" / f"{parameter.replace('/', '-')}.svg", figure)
-        data = table.select("point", *parameter_columns(table), *sorted(ranked[:DRAWN]))
-        count = counted(len(ranked[:DRAWN]), "small chart")
+        data = table.select("point", *list_parameter_columns(table), *sorted(ranked[:DRAWN]))
+        count = pluralise(len(ranked[:DRAWN]), "small chart")
         alt = f"{count}, one for each metric, against {parameter}."
         drawn = svg(figure, alt, f"by-{parameter}", data, f"metrics by {parameter}", "table.csv")
         figures.append((parameter, drawn))
@@ -188,9 +190,14 @@ def _section(
     ranked: Sequence[str],
 ) -> ReportSection:
     finished = int((table["status"] == "finished").sum())
-    alike = most_telling_first([metric for metric in metric_columns(table) if metric not in ranked])
+    alike = order_metrics([metric for metric in list_metric_columns(table) if metric not in ranked])
     listed = sorted((ranked or alike)[:DRAWN])
-    columns = ["point", *varying_columns(table, parameter_columns(table)), *_FACTS, *listed]
+    columns = [
+        "point",
+        *list_varying_columns(table, list_parameter_columns(table)),
+        *_FACTS,
+        *listed,
+    ]
     body, contents = render_body(
         render,
         "sweep.html.j2",
@@ -255,7 +262,7 @@ def _outcome(path: Path) -> dict[str, Any]:
     table = pl.read_csv(path, infer_schema=False)
     return {
         "name": path.parent.name,
-        "varied": varying_columns(table, parameter_columns(table)),
+        "varied": list_varying_columns(table, list_parameter_columns(table)),
         "shared": shared_overrides(table),
         "points": len(table),
         "finished": int((table["status"] == "finished").sum()),

@@ -19,7 +19,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import hold_lock, is_lock_held
-from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.os_errors import report_os_errors
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.terminal import escape_streams
@@ -36,7 +36,7 @@ from asterism.sweep.pipeline import (
 )
 from asterism.sweep.plan import read_plan
 from asterism.sweep.points import Point
-from asterism.sweep.workspace import git
+from asterism.sweep.workspace import run_git
 
 SWEEP = Path(".dvc/tmp/sweep.json")
 RESULT = Path(".dvc/tmp/result.json")
@@ -178,7 +178,7 @@ def main(workspace: Path) -> int:
     interrupt_group_with_parent()
     started = time.perf_counter()
     try:
-        with rejections_told():
+        with report_os_errors():
             ran = _bring_up_to_date(workspace, sweep)
             _save_experiment(workspace, sweep)
         result = PointResult("finished", ran=ran)
@@ -209,15 +209,15 @@ def _save_experiment(workspace: Path, sweep: Sweep) -> None:
     form. Its own ``dvc exp save`` hashes and commits every output again, which run and cache have
     done.
     """
-    reference = experiment_reference(git(workspace, "rev-parse", "HEAD"), workspace.name)
-    git(workspace, "add", "--update")
-    git(workspace, "add", "--force", LOCK_FILE)
+    reference = experiment_reference(run_git(workspace, "rev-parse", "HEAD"), workspace.name)
+    run_git(workspace, "add", "--update")
+    run_git(workspace, "add", "--force", LOCK_FILE)
     message = f"dvc: experiment {workspace.name}"
     plainly = ["--quiet", "--allow-empty", "--no-verify", "--no-gpg-sign"]
-    git(workspace, "commit", *plainly, "--message", message)
+    run_git(workspace, "commit", *plainly, "--message", message)
     with hold_lock(lock_folder(sweep.project) / "references.lock"):
         source = f"+HEAD:{reference}"
-        git(sweep.project, "fetch", "--quiet", "--no-write-fetch-head", str(workspace), source)
+        run_git(sweep.project, "fetch", "--quiet", "--no-write-fetch-head", str(workspace), source)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 from asterism.core.files.folders import remove_tree
 from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import name_first
+from asterism.core.messages.escaping import list_first
 from asterism.dvc_hydra.local_settings import use_cache
 
 #: Links instead of copies of cached files: a cached point moves no data.
@@ -29,7 +29,7 @@ BACK = f"git restore --staged --worktree {PARAMETERS}"
 OWN = ("conf", "src", "stages")
 
 
-def git(folder: Path, *arguments: str) -> str:
+def run_git(folder: Path, *arguments: str) -> str:
     """What a git command prints.
 
     Raises:
@@ -60,16 +60,16 @@ def require_clean(root: Path) -> str:
         UserError: tracked files have changes, files of the project's own are not tracked, or
             nothing is committed.
     """
-    if changed := [name for name in changed_files(root) if name != PARAMETERS]:
+    if changed := [name for name in list_changed_files(root) if name != PARAMETERS]:
         raise UserError(
-            f"the workspace has changes that are not committed ({name_first(changed)}), and every "
+            f"the workspace has changes that are not committed ({list_first(changed)}), and every "
             "point of a sweep starts from the commit: commit them, or put them away by "
             "`git stash --include-untracked` (`git stash pop` brings them back)"
         )
-    return git(root, "rev-parse", "HEAD")
+    return run_git(root, "rev-parse", "HEAD")
 
 
-def changed_files(root: Path) -> list[str]:
+def list_changed_files(root: Path) -> list[str]:
     """Files of the project that differ from the commit, and its own that git does not track.
 
     Results, and what is written about them, are left out.
@@ -79,10 +79,10 @@ def changed_files(root: Path) -> list[str]:
     """
     changed = [
         line[3:]
-        for line in git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
+        for line in run_git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
         if not line[3:].startswith(WRITTEN)
     ]
-    own = git(root, "ls-files", "--others", "--exclude-standard", "--", *OWN)
+    own = run_git(root, "ls-files", "--others", "--exclude-standard", "--", *OWN)
     return changed + own.splitlines()
 
 
@@ -101,17 +101,17 @@ def create_workspace(root: Path, target: Path, revision: str, cache: Path) -> No
     require_no_link(root, target)
     remove_tree(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))
-    git(target, "checkout", "--quiet", "--detach", revision)
-    for key, value in committer(root).items():
-        git(target, "config", key, value)
+    run_git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))
+    run_git(target, "checkout", "--quiet", "--detach", revision)
+    for key, value in git_committer(root).items():
+        run_git(target, "config", key, value)
     local = root / ".dvc" / "config.local"
     if local.exists():
         shutil.copy2(local, target / ".dvc" / "config.local")
     use_cache(target, cache, LINKS)
 
 
-def committer(root: Path) -> dict[str, str]:
+def git_committer(root: Path) -> dict[str, str]:
     """Who commits: the user as git knows them, else a name of this project's."""
     usual = {"user.name": "asterism", "user.email": "asterism@localhost"}
     return {key: git_setting(root, key) or otherwise for key, otherwise in usual.items()}
@@ -120,6 +120,6 @@ def committer(root: Path) -> dict[str, str]:
 def git_setting(root: Path, key: str) -> str | None:
     """What git is configured with in a repository; None where it is not."""
     try:
-        return git(root, "config", key) or None
+        return run_git(root, "config", key) or None
     except UserError:
         return None

@@ -19,7 +19,7 @@ from asterism.core.random_streams import (
     Draws,
     Randomness,
     Ranged,
-    standard_normal,
+    draw_standard_normal,
 )
 
 Tensors = NDArray[Any]
@@ -100,7 +100,7 @@ class TensorNoise(TensorMutator):
     def draw(self, rng: Randomness, shape: tuple[int, ...]) -> Draws:
         """``deviation``: float64 ``(N,)``; ``noise``: float32 ``(N, ..., F)``."""
         deviation = rng.uniform(self.low, self.high, size=shape[0])
-        return {"deviation": deviation, "noise": standard_normal(rng, shape)}
+        return {"deviation": deviation, "noise": draw_standard_normal(rng, shape)}
 
     def apply(self, tensors: Tensors, draws: Draws, ranges: FeatureRange) -> Tensors:
         """See :meth:`TensorMutator.apply`."""

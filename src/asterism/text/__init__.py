@@ -68,7 +68,7 @@ def build_text_mutators(
 
 
 @dataclass(frozen=True)
-class Edits(TextMutator):
+class EditMutator(TextMutator):
     """A mutator that makes one kind of edit a few times.
 
     Attributes:

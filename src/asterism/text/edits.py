@@ -13,7 +13,7 @@ from asterism.core.random_streams import Draws, Randomness
 from asterism.text import (
     TEXT_MUTATORS,
     Alphabet,
-    Edits,
+    EditMutator,
     Rows,
     Sequences,
     TextMutator,
@@ -26,13 +26,13 @@ from asterism.text import (
 
 @TEXT_MUTATORS.register("insert")
 @dataclass(frozen=True)
-class Insert(Edits):
+class InsertSymbols(EditMutator):
     """Inserts random symbols, each before one that may be changed; in a full row it replaces."""
 
     def edit(
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
-        """See :meth:`Edits.edit`."""
+        """See :meth:`EditMutator.edit`."""
         drawn = alphabet.drawn(symbols)
         room = has_room(sequences, alphabet)
         longer = insert_symbols(sequences, places, drawn)
@@ -42,11 +42,11 @@ class Insert(Edits):
 
 @TEXT_MUTATORS.register("delete")
 @dataclass(frozen=True)
-class Delete(Edits):
+class DeleteSymbols(EditMutator):
     """Removes symbols; a row keeps at least one that may be changed."""
 
     def candidates(self, sequences: Sequences, alphabet: Alphabet) -> NDArray[np.bool_]:
-        """See :meth:`Edits.candidates`."""
+        """See :meth:`EditMutator.candidates`."""
         editable = alphabet.editable(sequences)
         editable[np.count_nonzero(editable, axis=1) < 2] = False
         return editable
@@ -54,13 +54,13 @@ class Delete(Edits):
     def edit(
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
-        """See :meth:`Edits.edit`."""
+        """See :meth:`EditMutator.edit`."""
         return delete_symbols(sequences, places, alphabet.padding)
 
 
 @TEXT_MUTATORS.register("swap")
 @dataclass(frozen=True)
-class Swap(Edits):
+class SwapSymbols(EditMutator):
     """Exchanges neighbours."""
 
     def candidates(self, sequences: Sequences, alphabet: Alphabet) -> NDArray[np.bool_]:
@@ -73,7 +73,7 @@ class Swap(Edits):
     def edit(
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
-        """See :meth:`Edits.edit`."""
+        """See :meth:`EditMutator.edit`."""
         rows = np.arange(len(sequences))
         first = sequences[rows, places]
         sequences[rows, places] = sequences[rows, places + 1]
@@ -83,35 +83,35 @@ class Swap(Edits):
 
 @TEXT_MUTATORS.register("replace")
 @dataclass(frozen=True)
-class Replace(Edits):
+class ReplaceSymbols(EditMutator):
     """Puts random symbols in the place of others."""
 
     def edit(
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
-        """See :meth:`Edits.edit`."""
+        """See :meth:`EditMutator.edit`."""
         return replace_symbols(sequences, places, alphabet.drawn(symbols))
 
 
 @TEXT_MUTATORS.register("repeat")
 @dataclass(frozen=True)
-class RepeatSymbols(Edits):
+class RepeatSymbols(EditMutator):
     """Writes symbols twice; a row that is full stays as it is."""
 
     def candidates(self, sequences: Sequences, alphabet: Alphabet) -> NDArray[np.bool_]:
-        """See :meth:`Edits.candidates`."""
+        """See :meth:`EditMutator.candidates`."""
         return alphabet.editable(sequences) & has_room(sequences, alphabet)[:, np.newaxis]
 
     def edit(
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
-        """See :meth:`Edits.edit`."""
+        """See :meth:`EditMutator.edit`."""
         return insert_symbols(sequences, places, sequences[np.arange(len(sequences)), places])
 
 
 @TEXT_MUTATORS.register("truncate")
 @dataclass(frozen=True)
-class Truncate(TextMutator):
+class TruncateSequence(TextMutator):
     """Cuts the end of a row off; protected symbols and at least one other stay.
 
     Attributes:
@@ -156,7 +156,7 @@ LOOK_ALIKES = {
 
 @TEXT_MUTATORS.register("change_case")
 @dataclass(frozen=True)
-class ChangeCase(Edits):
+class ChangeCase(EditMutator):
     """Makes ASCII letters small that are large, and large that are small."""
 
     of_bytes: ClassVar[bool] = True
@@ -170,14 +170,14 @@ class ChangeCase(Edits):
     def edit(
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
-        """See :meth:`Edits.edit`."""
+        """See :meth:`EditMutator.edit`."""
         sequences[np.arange(len(sequences)), places] ^= 0x20
         return sequences
 
 
 @TEXT_MUTATORS.register("look_alike")
 @dataclass(frozen=True)
-class LookAlike(Edits):
+class LookAlike(EditMutator):
     """Puts two bytes of UTF-8 in the place of an ASCII letter that they look like."""
 
     of_bytes: ClassVar[bool] = True
@@ -192,7 +192,7 @@ class LookAlike(Edits):
     def edit(
         self, sequences: Sequences, places: Rows, symbols: NDArray[np.float64], alphabet: Alphabet
     ) -> Sequences:
-        """See :meth:`Edits.edit`."""
+        """See :meth:`EditMutator.edit`."""
         counts, pairs = _table()
         letters = sequences[np.arange(len(sequences)), places].astype(np.int64)
         alike = pairs[letters, (symbols * counts[letters]).astype(np.int64)]

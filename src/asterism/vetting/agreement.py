@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.statistics import Share, divergence, margins, quantiles, share_of
+from asterism.core.statistics import Share, compute_share, kl_divergence, label_margins, quantiles
 from asterism.dflare.comparisons import (
+    AgreementFigure,
     Comparison,
-    Figure,
-    lost_answers,
+    find_lost_answers,
+    find_unanswered_inputs,
     replace_nonfinite,
-    unanswered_inputs,
 )
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons.labels import TopLabelComparison
 
 Rows = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -38,7 +38,8 @@ class Agreement:
         divergence: quantiles of the Kullback–Leibler divergence, in nats; empty likewise.
         margin_lost: quantiles of how much of the original's margin the compressed model lost.
         distance: quantiles of the comparison's distance, of the inputs that both answer.
-        figures: what else the comparison tells, see :class:`~asterism.dflare.comparisons.Figure`.
+        figures: what else the comparison tells, see
+            :class:`~asterism.dflare.comparisons.AgreementFigure`.
     """
 
     differ: Share
@@ -50,7 +51,7 @@ class Agreement:
     divergence: dict[str, float]
     margin_lost: dict[str, float]
     distance: dict[str, float]
-    figures: tuple[Figure, ...]
+    figures: tuple[AgreementFigure, ...]
 
     @property
     def worst_class(self) -> tuple[int, Share] | None:
@@ -76,7 +77,11 @@ def measure_agreement(
         labels: the right classes; None where unknown.
         confidence: the confidence of the intervals.
     """
-    deviates, unknown, none = comparison.deviates(f, g), unanswered_inputs(f), lost_answers(f, g)
+    deviates, unknown, none = (
+        comparison.deviates(f, g),
+        find_unanswered_inputs(f),
+        find_lost_answers(f, g),
+    )
     both = ~unknown & ~none
     distance = np.asarray(comparison.distance(f, g)[both], np.float64)
     answered = (f, g) if both.all() else (f[both], g[both])
@@ -92,7 +97,7 @@ def measure_agreement(
             accuracy = _accuracies(ours, theirs, labels, unknown, confidence)
             directions = _directions(ours, theirs, labels)
     return Agreement(
-        differ=share_of(int(deviates.sum()), len(f), confidence),
+        differ=compute_share(int(deviates.sum()), len(f), confidence),
         lost=int(none.sum()),
         failed=int(unknown.sum()),
         accuracy=accuracy,
@@ -111,17 +116,18 @@ def _accuracies(
     """Accuracy of both models; what has no answer is wrong."""
     known = np.where(unknown, -1, ours)
     return tuple(
-        share_of(int((told == right).sum()), len(right), confidence) for told in (known, theirs)
+        compute_share(int((told == right).sum()), len(right), confidence)
+        for told in (known, theirs)
     )
 
 
 def _apart(comparison: Comparison, f: Rows, g: Rows) -> tuple[dict[str, float], dict[str, float]]:
     """Quantiles of divergence and lost margin; empty where a row holds no scores of classes."""
-    if not isinstance(comparison, TopLabel) or f.shape[1] < 2:
+    if not isinstance(comparison, TopLabelComparison) or f.shape[1] < 2:
         return {}, {}
     p, q = comparison.chances(f, g)
     own = comparison.classes(p)
-    return quantiles(divergence(p, q)), quantiles(margins(p, own) - margins(q, own))
+    return quantiles(kl_divergence(p, q)), quantiles(label_margins(p, own) - label_margins(q, own))
 
 
 def _directions(ours: Labels, theirs: Labels, right: Labels) -> dict[str, int]:
@@ -137,6 +143,6 @@ def _by_class(deviates: NDArray[np.bool_], classes: Labels, confidence: float) -
     labels, places, counts = np.unique(classes, return_inverse=True, return_counts=True)
     deviating = np.bincount(places[deviates], minlength=len(labels))
     return {
-        int(label): share_of(int(some), int(n), confidence)
+        int(label): compute_share(int(some), int(n), confidence)
         for label, some, n in zip(labels, deviating, counts, strict=True)
     }

@@ -13,15 +13,15 @@ import yaml
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.records import record_as_json, record_from
-from asterism.core.messages.errors import UserError, naming, reading
+from asterism.core.messages.errors import UserError, name_file_in_errors, reading
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.statistics import Share
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.measurement import OnDevice
+from asterism.vetting.measurement import DeviceFindings
 from asterism.vetting.params import VetParams, VetStageParams
 from asterism.vetting.symptoms import Symptom
-from asterism.vetting.verdict import Threshold, Verdict, criteria_of, decide
+from asterism.vetting.verdict import ThresholdCheck, Verdict, check_thresholds, decide_verdict
 
 #: Libraries whose versions a certificate holds.
 _LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
@@ -89,7 +89,7 @@ class Certificate:
         return VettedNumbers(self.measured, self.searches, self.repair)
 
 
-def certify(
+def make_certificate(
     params: VetParams, seed: int, numbers: VettedNumbers, sha256: Mapping[str, str]
 ) -> Certificate:
     """The certificate of a pair.
@@ -104,7 +104,7 @@ def certify(
         UserError: numbers are missing or of another type.
     """
     return Certificate(
-        verdict=record_as_json(verdict_on(params, numbers)),
+        verdict=record_as_json(compute_verdict(params, numbers)),
         sha256=dict(sha256),
         versions=_versions(),
         commands=params.commands(),
@@ -116,7 +116,7 @@ def certify(
     )
 
 
-def verdict_on(params: VetParams, numbers: VettedNumbers) -> Verdict:
+def compute_verdict(params: VetParams, numbers: VettedNumbers) -> Verdict:
     """The verdict that follows from numbers.
 
     Raises:
@@ -128,8 +128,8 @@ def verdict_on(params: VetParams, numbers: VettedNumbers) -> Verdict:
         flips = record_from(Share, slight[0]["share"]) if slight else None
         agreement = record_from(Agreement, measured["agreement"])
         symptoms = [record_from(Symptom, value) for value in measured["symptoms"]]
-        device = record_from(OnDevice, measured["device"])
-        criteria = criteria_of(
+        device = record_from(DeviceFindings, measured["device"])
+        criteria = check_thresholds(
             agreement,
             symptoms,
             flips,
@@ -139,8 +139,8 @@ def verdict_on(params: VetParams, numbers: VettedNumbers) -> Verdict:
         )
         repaired = None
         if "criteria" in repair and not repair["agreement_fell"] and not repair["slower"]:
-            repaired = tuple(record_from(Threshold, value) for value in repair["criteria"])
-        return decide(criteria, repaired, [*(s.told for s in symptoms), *device.told])
+            repaired = tuple(record_from(ThresholdCheck, value) for value in repair["criteria"])
+        return decide_verdict(criteria, repaired, [*(s.told for s in symptoms), *device.told])
 
 
 def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
@@ -153,13 +153,13 @@ def read_certificate(path: Path) -> tuple[Certificate, VetParams, Verdict]:
             of another type, or impossible.
     """
     value = read_json(path)
-    with naming(path):
+    with name_file_in_errors(path):
         told = record_from(Certificate, value)
         asked = {"seed": told.seed, "vet": parse_yaml(told.parameters, "its parameters")}
         params = validate(VetStageParams, asked, source=str(path), names=True).vet
         if params.source != "files":
             raise UserError("its parameters name no files")
-        return told, params, verdict_on(params, told.numbers)
+        return told, params, compute_verdict(params, told.numbers)
 
 
 def explain_repair(certificate: Certificate, verdict: Verdict) -> list[str]:

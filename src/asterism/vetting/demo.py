@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.compression.onnx_quantiser import calibration_reader, without_advice
+from asterism.compression.onnx_quantiser import make_calibration_reader, silence_advice
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.user_files import NO_FILE
@@ -31,7 +31,7 @@ _DARKER = 0.5
 _CALIBRATION = 100
 
 
-class Demo(NamedTuple):
+class DemoFiles(NamedTuple):
     """The files of the demonstration's pair.
 
     Attributes:
@@ -45,7 +45,7 @@ class Demo(NamedTuple):
     photos: Path
 
 
-def make_demo(folder: Path) -> Demo:
+def make_demo(folder: Path) -> DemoFiles:
     """Train the classifier, quantise it, and write both beside test pictures.
 
     Args:
@@ -57,11 +57,11 @@ def make_demo(folder: Path) -> Demo:
     return _files(folder)
 
 
-def _files(folder: Path) -> Demo:
-    return Demo(folder / "digits.onnx", folder / "digits-int8.onnx", folder / "photos")
+def _files(folder: Path) -> DemoFiles:
+    return DemoFiles(folder / "digits.onnx", folder / "digits-int8.onnx", folder / "photos")
 
 
-def _write(demo: Demo) -> None:
+def _write(demo: DemoFiles) -> None:
     import onnx
 
     data = load(DataParams(name="digits", path=NO_FILE, train=None, test=None))
@@ -110,10 +110,10 @@ def _train(rows: NDArray[Any], labels: NDArray[np.int64]) -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-def _quantise(demo: Demo, rows: NDArray[Any]) -> None:
+def _quantise(demo: DemoFiles, rows: NDArray[Any]) -> None:
     """Write the 8-bit version, whose ranges are measured on these pictures."""
     from onnxruntime.quantization import quantize_static
 
     feeds = ({"pictures": row[np.newaxis]} for row in rows)
-    with without_advice():
-        quantize_static(str(demo.original), str(demo.compressed), calibration_reader(feeds))
+    with silence_advice():
+        quantize_static(str(demo.original), str(demo.compressed), make_calibration_reader(feeds))

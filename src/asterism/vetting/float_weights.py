@@ -44,7 +44,7 @@ class QuantisedWeights(NamedTuple):
         return found
 
 
-def quantised_by_channel(weights: torch.Tensor) -> QuantisedWeights:
+def quantise_weights_by_channel(weights: torch.Tensor) -> QuantisedWeights:
     """Weights with the finest symmetric scale that each channel allows.
 
     Args:

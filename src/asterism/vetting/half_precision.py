@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import OnnxGraph, renamed
+from asterism.localisation.graph import OnnxGraph, rename_tensors
 from asterism.localisation.qoperators import without_constant_nodes
 from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.models.onnx_graphs import in_float32, put_in_order, subgraphs
-from asterism.vetting.runtime_types import RanOtherwise, nodes_run_otherwise
+from asterism.models.onnx_graphs import in_float32, sort_nodes, subgraphs
+from asterism.vetting.runtime_types import RetypedNode, find_retyped_nodes
 
 Array = NDArray[Any]
 Rows = NDArray[np.bool_]
@@ -89,7 +89,7 @@ class LostConstant:
 
 
 @dataclass(frozen=True)
-class HalfPrecision:
+class HalfPrecisionFindings:
     """Types of 16 bits in a file, compared with the original and with what ran here.
 
     Attributes:
@@ -113,12 +113,12 @@ class HalfPrecision:
     unanswered: int | None
     beyond: tuple[OverflowingTensor, ...]
     constants: tuple[LostConstant, ...]
-    ran_otherwise: tuple[RanOtherwise, ...]
+    ran_otherwise: tuple[RetypedNode, ...]
 
 
 def compare_half_precision(
     original: Path, compressed: Path, runs: Sequence[Run]
-) -> HalfPrecision | None:
+) -> HalfPrecisionFindings | None:
     """Compare the original's tensors with the ranges of the compressed file's types.
 
     A tensor counts where the compressed file's own value, rounded after each node, is not finite
@@ -138,7 +138,7 @@ def compare_half_precision(
         UserError: a file cannot be read, or the original cannot run.
     """
     first, second = (_graph(path) for path in (original, compressed))
-    types = half_tensors(second)
+    types = find_half_tensors(second)
     if not types:
         return None
     matched = dict(_matched(first, second, types))
@@ -153,7 +153,7 @@ def compare_half_precision(
         rows |= {tensor: rows[tensor] & infinite[tensor] for tensor in wide}
     beyond = [t for t in sorted(wide, key=lambda t: first.maker[t]) if rows[t].any()]
     count = sum(_items(run) for run in runs)
-    return HalfPrecision(
+    return HalfPrecisionFindings(
         tuple(sorted(set(types.values()))),
         len(sums),
         len(types) - len(matched),
@@ -198,15 +198,15 @@ def _size(run: Run) -> int:
 
 def _rows(session: Session, runs: Sequence[Run], sums: dict[str, _Sum]) -> dict[str, list[Rows]]:
     """On which items of each run the original's tensors are beyond the range."""
-    found: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in sums}
+    rows_of_tensors: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in sums}
     for run in runs:
         beyond = {tensor: np.zeros(_size(run), np.bool_) for tensor in sums}
         for values in session.calls(run):
             for tensor, total in sums.items():
                 beyond[tensor] |= total.add(values[tensor], _size(run))
         for tensor in sums:
-            found[tensor].append(beyond[tensor][: _items(run)])
-    return found
+            rows_of_tensors[tensor].append(beyond[tensor][: _items(run)])
+    return rows_of_tensors
 
 
 def _infinite(
@@ -214,7 +214,7 @@ def _infinite(
     types: Mapping[str, str],
     name: str,
     runs: Sequence[Run],
-    wanted: Mapping[str, str],
+    tensors: Mapping[str, str],
     original: OnnxGraph,
 ) -> tuple[dict[str, Rows], int]:
     """On which items tensors are not finite where the file is rounded, and its answers' number.
@@ -222,34 +222,34 @@ def _infinite(
     Raises:
         UserError: the file cannot be rounded or run.
     """
-    model = with_outputs(rounded_model(graph, types), list(wanted.values()))
+    model = with_outputs(build_rounded_model(graph, types), list(tensors.values()))
     session = Session(model, f"{name}, rounded after each node", optimised=False)
     states = dict(zip(original.outputs, graph.outputs, strict=True))
-    found: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in wanted}
+    rows_of_tensors: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in tensors}
     unanswered = 0
     for run in runs:
-        looked_at = {**wanted, **{f":{i}": output for i, output in enumerate(graph.outputs)}}
+        looked_at = {**tensors, **{f":{i}": output for i, output in enumerate(graph.outputs)}}
         rows = {tensor: np.zeros(_size(run), np.bool_) for tensor in looked_at}
         for values in session.calls(run, states):
             for tensor, own in looked_at.items():
                 if values[own].dtype.kind == "f":
                     rows[tensor] |= _by_item(~np.isfinite(values[own]), _size(run))
-        for tensor in wanted:
-            found[tensor].append(rows[tensor][: _items(run)])
-        answers = [rows[tensor] for tensor in looked_at if tensor not in wanted]
+        for tensor in tensors:
+            rows_of_tensors[tensor].append(rows[tensor][: _items(run)])
+        answers = [rows[tensor] for tensor in looked_at if tensor not in tensors]
         unanswered += int(np.any(answers, axis=0)[: _items(run)].sum())
-    return {tensor: np.concatenate(parts) for tensor, parts in found.items()}, unanswered
+    return {tensor: np.concatenate(parts) for tensor, parts in rows_of_tensors.items()}, unanswered
 
 
 def _graph(path: Path) -> OnnxGraph:
     model = read_onnx(path)
     with reading(str(path)):
         without_constant_nodes(model)
-        put_in_order(model.graph)
+        sort_nodes(model.graph)
         return OnnxGraph(model)
 
 
-def half_tensors(graph: OnnxGraph) -> dict[str, str]:
+def find_half_tensors(graph: OnnxGraph) -> dict[str, str]:
     """The tensors of 16 bits that depend on an input, with the types that the file declares."""
     inferred = onnx.shape_inference.infer_shapes(graph.model).graph
     values = [*inferred.value_info, *inferred.input, *inferred.output]
@@ -281,10 +281,10 @@ def _beyond(
     return OverflowingTensor(tensor, name, operator, kind, limit, largest, int(rows.sum()))
 
 
-def _ran_otherwise(path: Path, types: Mapping[str, str]) -> tuple[RanOtherwise, ...]:
+def _ran_otherwise(path: Path, types: Mapping[str, str]) -> tuple[RetypedNode, ...]:
     """None where ONNX Runtime cannot open the file: nothing ran."""
     with suppress(UserError):
-        return tuple(nodes_run_otherwise(path, types))
+        return tuple(find_retyped_nodes(path, types))
     return ()
 
 
@@ -302,36 +302,40 @@ def _lost_constants(original: OnnxGraph, compressed: OnnxGraph) -> Iterator[Lost
         zero = (given != 0) & (became == 0)
         if infinite.any():
             value = float(given[infinite][0])
-            told = "-inf" if value < 0 else "inf"
-            yield LostConstant(name, value, told, int(infinite.sum()))
+            becomes = "-inf" if value < 0 else "inf"
+            yield LostConstant(name, value, becomes, int(infinite.sum()))
         if zero.all():  # single small weights are lost without harm, an epsilon is not
             yield LostConstant(name, float(given[zero][0]), "0", int(zero.sum()))
 
 
-def describe_half_precision(found: HalfPrecision) -> list[str]:
+def describe_half_precision(facts: HalfPrecisionFindings) -> list[str]:
     """Sentences about a file of 16 bits that a verdict on it has to contain."""
-    told = []
-    if found.unanswered:
-        told.append(
+    sentences = []
+    if facts.unanswered:
+        sentences.append(
             f"a device that computes as the file says gives no finite answer on "
-            f"{found.unanswered} of {found.inputs} inputs"
+            f"{facts.unanswered} of {facts.inputs} inputs"
         )
-    for one in found.beyond:
-        told.append(
+    for one in facts.beyond:
+        sentences.append(
             f"{one.node} ({one.operator}) gives {one.largest:.4g} on {one.inputs} of "
-            f"{found.inputs} inputs, and {one.type} ends at {one.limit:.6g}"
+            f"{facts.inputs} inputs, and {one.type} ends at {one.limit:.6g}"
         )
-    for lost in found.constants:
-        told.append(f"the constant {lost.tensor} ({lost.value:.4g}) is {lost.becomes} in the file")
-    if found.ran_otherwise:
-        kinds = sorted({(one.type_in_file, one.type_run) for one in found.ran_otherwise})
+    for lost in facts.constants:
+        sentences.append(
+            f"the constant {lost.tensor} ({lost.value:.4g}) is {lost.becomes} in the file"
+        )
+    if facts.ran_otherwise:
+        kinds = sorted({(one.type_in_file, one.type_run) for one in facts.ran_otherwise})
         named = ", ".join(f"{here} instead of {there}" for there, here in kinds)
-        count = len(found.ran_otherwise)
-        told.append(f"ONNX Runtime computed {count} nodes otherwise than the file says: {named}")
-    return told
+        count = len(facts.ran_otherwise)
+        sentences.append(
+            f"ONNX Runtime computed {count} nodes otherwise than the file says: {named}"
+        )
+    return sentences
 
 
-def rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
+def build_rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
     """A model in 32 bits that rounds each tensor of 16 bits as its file says.
 
     Sums within a node are in 32 bits, as most devices have them.
@@ -349,7 +353,7 @@ def rounded_model(graph: OnnxGraph, types: Mapping[str, str]) -> ModelProto:
     del model.graph.value_info[:]
     nodes = []
     for node in model.graph.node:
-        copy, roundings = renamed(node, {}), []
+        copy, roundings = rename_tensors(node, {}), []
         for place, name in enumerate(node.output):
             if name in types:
                 copy.output[place] = f"{name}:exact"

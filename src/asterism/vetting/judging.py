@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.random_streams import stream
-from asterism.core.statistics import Share, share_of
-from asterism.dflare.outcome import Findings
+from asterism.core.statistics import Share, compute_share
+from asterism.dflare.outcome import SearchResult
 from asterism.models.tensor_models.subjects import FileSubject, Subject
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.measurement import measure_flips
-from asterism.vetting.opening import VettingSession, open_beside, open_model_beside
+from asterism.vetting.opening import VettingSession, open_alternative, open_alternative_model
 from asterism.vetting.params import VetParams
 from asterism.vetting.repair_figures import (
     JudgedRepair,
     RepairFigures,
     Speed,
-    speed_of,
+    measure_speed,
     write_speeds,
 )
 from asterism.vetting.searching import search_rows
-from asterism.vetting.symptoms import symptoms_of
-from asterism.vetting.verdict import criteria_of
+from asterism.vetting.symptoms import find_symptoms
+from asterism.vetting.verdict import check_thresholds
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class RepairTask:
                 repaired.path.unlink()
             told = f"{nothing} on {len(self.unseen)} inputs that it was not made by"
             return replace(found, reason=told)
-        with open_model_beside(self.vetted, repaired) as model:
-            speed = speed_of("repaired", repaired.size, model, self.vetted.inputs.items)
+        with open_alternative_model(self.vetted, repaired) as model:
+            speed = measure_speed("repaired", repaired.size, model, self.vetted.inputs.items)
         original, compressed = self.speeds
         write_speeds([original, compressed, speed], self.folder)
         given = self.vetted.given
@@ -105,7 +105,7 @@ def judge_repair(
     formerly = vetted.deviates
     deviating = vetted.inputs.items[unseen[formerly[unseen]]]
     held_out = np.concatenate([deviating, np.stack(found)]) if found else deviating
-    with open_beside(vetted, path) as repaired:
+    with open_alternative(vetted, path) as repaired:
         own = repaired.answers.f[unseen], repaired.answers.g[unseen]
         answers = repaired.pair.ask(held_out)
         still = repaired.comparison.deviates(answers.f, answers.g)
@@ -116,16 +116,16 @@ def judge_repair(
             confidence,
         )
         agreed = np.intersect1d(unseen, repaired.agreed)
-        broken = symptoms_of(*own, repaired.shapes)
+        broken = find_symptoms(*own, repaired.shapes)
         flips = measure_flips(_without_bounds(repaired), agreed, seed)
         after = search_rows(repaired, unseen, seeds, again)
     slight = [flip.share for flip in flips if flip.strength == params.changes.slight]
-    criteria = criteria_of(
+    criteria = check_thresholds(
         agreement, broken, next(iter(slight), None), params.thresholds, confidence
     )
     return JudgedRepair(
-        gone_held_out=share_of(int((~still).sum()), len(still), confidence),
-        differ_before=share_of(int(formerly[unseen].sum()), len(unseen), confidence),
+        gone_held_out=compute_share(int((~still).sum()), len(still), confidence),
+        differ_before=compute_share(int(formerly[unseen].sum()), len(unseen), confidence),
         agreement=agreement,
         flips=flips,
         new_search={
@@ -146,7 +146,7 @@ def _without_bounds(vetted: VettingSession) -> VettingSession:
     return replace(vetted, params=params)
 
 
-def _succeeded(findings: Findings, confidence: float) -> Share:
+def _succeeded(findings: SearchResult, confidence: float) -> Share:
     """The share of seeds from which a triggering input was found."""
     seeds = {trigger.seed for trigger in findings.triggers}
-    return share_of(len(seeds), len(findings.seeds), confidence)
+    return compute_share(len(seeds), len(findings.seeds), confidence)

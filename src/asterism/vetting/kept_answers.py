@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import SAVE_EVERY
-from asterism.core.resuming.work_units import run_of
+from asterism.core.resuming.work_units import stage_run
 from asterism.dflare.prediction_cache import item_keys
 from asterism.models.tensor_models.answers import Rows
 from asterism.models.tensor_models.feeding import FeedingParams
@@ -49,14 +49,14 @@ class KeptAnswers:
         self.name, self.classes, self.form = model.name, model.classes, model.form
         self.notes = model.notes
         facts = {
-            "model": digest_of(path),
+            "model": hash_path(path),
             "feeding": params.model_dump(mode="json"),
             "outputs": {name: list(shape) for name, shape in model.form.shapes.items()},
             "rooms": model.form.rooms,
             "moved": model.form.moved,
             "items": [str(items.dtype), *items.shape[1:]],
         }
-        self._run = run_of("vet_measure", facts, [])
+        self._run = stage_run("vet_measure", facts, [])
         self._known: dict[bytes, Rows] = {}
         self._new: list[bytes] = []
         self._saved = time.monotonic()

@@ -19,19 +19,19 @@ from asterism.core.files.artifacts import replacing, write_arrays, write_json
 from asterism.core.files.records import record_as_json
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.core.random_streams import BatchedStreams, stream
-from asterism.core.statistics import Share, share_of
+from asterism.core.statistics import Share, compute_share
 from asterism.dflare.domains import Domain, build_domain, within_bound
 from asterism.dflare.pair import PairQuery
 from asterism.dflare.params import BoundParams
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.half_precision import compare_half_precision, describe_half_precision
-from asterism.vetting.onnx_pairs import opened_as_onnx
+from asterism.vetting.onnx_pairs import open_as_onnx
 from asterism.vetting.opening import VettingSession, draw_rows
 from asterism.vetting.params import VetParams
-from asterism.vetting.runtime_types import rounding_operators
-from asterism.vetting.symptoms import symptoms_of
+from asterism.vetting.runtime_types import find_rounding_operators
+from asterism.vetting.symptoms import find_symptoms
 
 #: Inputs that the original's tensors are looked at with.
 _LOOKED = 500
@@ -42,7 +42,7 @@ Items = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class OnDevice:
+class DeviceFindings:
     """Findings about a device that would compute exactly as the file says.
 
     Attributes:
@@ -58,28 +58,28 @@ class OnDevice:
     arithmetic: tuple[str, ...]
 
 
-def on_device(vetted: VettingSession) -> OnDevice:
+def compare_with_device(vetted: VettingSession) -> DeviceFindings:
     """Compare the original's tensors with what ONNX Runtime makes of the compressed file."""
     path = vetted.given.compressed.path
-    nothing = OnDevice(None, (), ())
+    nothing = DeviceFindings(None, (), ())
     if path is None or path.suffix != ".onnx":
         return nothing
     try:
         rounding = tuple(
-            f"{one.operator} ({counted(len(one.nodes), 'node')}"
+            f"{one.operator} ({pluralise(len(one.nodes), 'node')}"
             f"{', which ONNX Runtime made of others' if one.made_here else ''}): {one.how}"
-            for one in rounding_operators(path)
+            for one in find_rounding_operators(path)
         )
-        with opened_as_onnx(vetted) as pair:
+        with open_as_onnx(vetted) as pair:
             runs = pair.runs(vetted.inputs.items[:_LOOKED])
             found = compare_half_precision(pair.original, pair.compressed, runs)
     except UserError:  # another format, or a graph that is not run node by node
         return nothing
     if found is None:
-        return OnDevice(None, (), rounding)
+        return DeviceFindings(None, (), rounding)
     lost = found.inputs_beyond if found.unanswered is None else found.unanswered
-    share = share_of(lost, found.inputs, vetted.params.confidence)
-    return OnDevice(share, tuple(describe_half_precision(found)), rounding)
+    share = compute_share(lost, found.inputs, vetted.params.confidence)
+    return DeviceFindings(share, tuple(describe_half_precision(found)), rounding)
 
 
 #: Bytes of changed inputs and of answers to them that are held at a time; making them takes a few
@@ -88,7 +88,7 @@ _AT_ONCE = 32_000_000
 
 
 @dataclass(frozen=True)
-class Flips:
+class FlipCounts:
     """How often changes of one strength made the models deviate.
 
     Attributes:
@@ -138,7 +138,7 @@ def require_changes(params: VetParams, items: Items) -> float:
     return float(np.mean(seconds))
 
 
-def measure_flips(vetted: VettingSession, agreed: NDArray[np.int64], seed: int) -> list[Flips]:
+def measure_flips(vetted: VettingSession, agreed: NDArray[np.int64], seed: int) -> list[FlipCounts]:
     """Change inputs on which both models agree, and count those on which they then deviate.
 
     Each input is changed once by each mutator. What is done to it depends on no other input.
@@ -174,7 +174,7 @@ def _flips(
     rows: NDArray[np.int64],
     domain: Domain,
     seed: int,
-) -> Flips:
+) -> FlipCounts:
     confidence = vetted.params.confidence
     deviates = {name: np.zeros(len(rows), bool) for name in domain.operators}
     failed = np.zeros(len(rows), bool)
@@ -183,12 +183,12 @@ def _flips(
         deviates[name][part] = vetted.comparison.deviates(answers.f, answers.g)
         failed[part.start + np.array(list(answers.failures), np.int64)] = True
     flipped = np.any(list(deviates.values()), axis=0)
-    return Flips(
+    return FlipCounts(
         strength,
         "" if bound is None else f"{bound.measure} {bound.limit:g}",
-        share_of(int(flipped.sum()), len(rows), confidence),
+        compute_share(int(flipped.sum()), len(rows), confidence),
         int(failed.sum()),
-        {name: share_of(int(d.sum()), len(rows), confidence) for name, d in deviates.items()},
+        {name: compute_share(int(d.sum()), len(rows), confidence) for name, d in deviates.items()},
     )
 
 
@@ -257,7 +257,7 @@ def measure_opened(vetted: VettingSession, seed: int, folder: Path) -> dict[str,
         agreement = measure_agreement(
             answers.f, answers.g, vetted.comparison, inputs.labels, params.confidence
         )
-        symptoms = symptoms_of(answers.f, answers.g, vetted.shapes)
+        symptoms = find_symptoms(answers.f, answers.g, vetted.shapes)
         alike = agreement.differ.rest
         log.info(
             "compared",
@@ -266,7 +266,7 @@ def measure_opened(vetted: VettingSession, seed: int, folder: Path) -> dict[str,
             between=f"{alike.low:.2%} and {alike.high:.2%}",
             without_an_answer=agreement.lost,
         )
-        device = on_device(vetted)
+        device = compare_with_device(vetted)
         flips = measure_flips(vetted, vetted.agreed, seed)
         arrays = {"f": answers.f, "g": answers.g, "deviates": vetted.deviates}
         if inputs.labels is not None:

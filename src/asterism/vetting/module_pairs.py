@@ -17,7 +17,7 @@ from torch.utils import _pytree as pytree
 
 from asterism.localisation.tensor_errors import RunningSums, TensorError
 from asterism.models.formats import as_array
-from asterism.models.signatures.torch import weights_of
+from asterism.models.signatures.torch import collect_tensors
 
 #: Runs a module on the inputs.
 Ask = Callable[[nn.Module], object]
@@ -87,21 +87,21 @@ class ModuleExchange(PartExchange):
 
     def __init__(self, original: nn.Module, compressed: nn.Module) -> None:
         self._both = original, compressed
-        self.parts = differing_parts(original, compressed)
+        self.parts = find_differing_parts(original, compressed)
 
     def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> nn.Module:
         """See :meth:`PartExchange.in_float`."""
         original, compressed = self._both
-        return exchanged(compressed, original, names)
+        return exchange_parts(compressed, original, names)
 
     def errors(self, ask_original: Ask, ask_compressed: Ask) -> list[TensorError]:
         """See :meth:`PartExchange.errors`."""
         original, compressed = self._both
         ask_both = lambda: ask_original(original), lambda: ask_compressed(compressed)
-        return errors_of_parts(original, compressed, self.parts, ask_both)
+        return measure_part_errors(original, compressed, self.parts, ask_both)
 
 
-def differing_parts(original: nn.Module, compressed: nn.Module) -> list[ReplacedModule]:
+def find_differing_parts(original: nn.Module, compressed: nn.Module) -> list[ReplacedModule]:
     """The original's modules that are of another class or have other weights.
 
     They have no children; or they have weights of their own beside them, as attention has, and then
@@ -112,16 +112,16 @@ def differing_parts(original: nn.Module, compressed: nn.Module) -> list[Replaced
         compressed: with modules of the same names.
     """
     others = dict(compressed.named_modules())
-    found: list[ReplacedModule] = []
+    replaced: list[ReplacedModule] = []
     for name, part in original.named_modules():
         whole = not any(part.children()) or any(True for _ in part.parameters(recurse=False))
-        within = any(name.startswith(f"{above.name}.") for above in found)
+        within = any(name.startswith(f"{above.name}.") for above in replaced)
         if name in others and name and whole and not within and _differ(part, others[name]):
-            found.append(ReplacedModule(name, type(others[name]).__name__))
-    return found
+            replaced.append(ReplacedModule(name, type(others[name]).__name__))
+    return replaced
 
 
-def exchanged(
+def exchange_parts(
     compressed: nn.Module, original: nn.Module, names: Collection[str], above: str = ""
 ) -> nn.Module:
     """The compressed module with some parts of the original's; weights are shared with both.
@@ -139,13 +139,13 @@ def exchanged(
         if part is None:
             continue
         if whole in names:
-            clone._modules[name] = InFloat(original.get_submodule(whole), part)
+            clone._modules[name] = FloatPart(original.get_submodule(whole), part)
         elif any(other.startswith(f"{whole}.") for other in names):
-            clone._modules[name] = exchanged(part, original, names, f"{whole}.")
+            clone._modules[name] = exchange_parts(part, original, names, f"{whole}.")
     return clone
 
 
-class InFloat(nn.Module):
+class FloatPart(nn.Module):
     """A part of the original that replaces the compressed model's part.
 
     It takes and gives what stands around it: quantised tensors, or real numbers of another type.
@@ -171,15 +171,15 @@ class InFloat(nn.Module):
         except AttributeError:
             return getattr(super().__getattr__("part"), name)
 
-    def forward(self, given: Any, *others: Any, **named: Any) -> Any:
+    def forward(self, tensor: Any, *others: Any, **named: Any) -> Any:
         """The output of the original's part, in the type of the part's first input."""
-        if given.is_quantized:
-            found = self.part(given.dequantize())
-            scale, zero = self._scale or (given.q_scale(), given.q_zero_point())
-            return torch.quantize_per_tensor(found, float(scale), int(zero), given.dtype)
+        if tensor.is_quantized:
+            output = self.part(tensor.dequantize())
+            scale, zero = self._scale or (tensor.q_scale(), tensor.q_zero_point())
+            return torch.quantize_per_tensor(output, float(scale), int(zero), tensor.dtype)
         args, options = pytree.tree_map(lambda value: _as(self._dtype, value), (others, named))
-        answer = self.part(_as(self._dtype, given), *args, **options)
-        return pytree.tree_map(lambda value: _as(given.dtype, value), answer)
+        answer = self.part(_as(self._dtype, tensor), *args, **options)
+        return pytree.tree_map(lambda value: _as(tensor.dtype, value), answer)
 
 
 def _as(dtype: torch.dtype | None, value: Any) -> Any:
@@ -188,7 +188,7 @@ def _as(dtype: torch.dtype | None, value: Any) -> Any:
     return value.to(dtype) if both and value.is_floating_point() else value
 
 
-def errors_of_parts(
+def measure_part_errors(
     original: nn.Module,
     compressed: nn.Module,
     parts: Sequence[ReplacedModule],
@@ -203,7 +203,7 @@ def errors_of_parts(
         ask_both: run the original, and the compressed model, on the same inputs in one order.
     """
     theirs: dict[str, list[Any]] = defaultdict(list)
-    with _watched(compressed, parts, lambda name, _, found: theirs[name].append(_real(found))):
+    with _watched(compressed, parts, lambda name, _, output: theirs[name].append(_real(output))):
         ask_both[1]()
     together, alone = (
         defaultdict[str, RunningSums](RunningSums),
@@ -211,12 +211,12 @@ def errors_of_parts(
     )
     failed: set[str] = set()
 
-    def compare(name: str, given: Any, found: Any) -> None:
-        wanted = _real(found)
+    def compare(name: str, arguments: Any, output: Any) -> None:
+        reference = _real(output)
         calls = theirs[name]
-        together[name].add(wanted, calls.pop(0) if calls else wanted[:0])
+        together[name].add(reference, calls.pop(0) if calls else reference[:0])
         try:
-            alone[name].add(wanted, _real(_called(compressed.get_submodule(name), given)))
+            alone[name].add(reference, _real(_called(compressed.get_submodule(name), arguments)))
         except Exception:  # a part may take nothing but quantised tensors
             failed.add(name)
 
@@ -244,7 +244,7 @@ def _watched(
     """Calls a function with the name, the inputs and the output of each part that runs."""
 
     def hook(name: str) -> Any:
-        return lambda _, args, named, found: seen(name, (args, named), found)
+        return lambda _, args, named, output: seen(name, (args, named), output)
 
     with ExitStack() as hooks:
         for part in parts:
@@ -255,25 +255,25 @@ def _watched(
         yield
 
 
-def _called(part: nn.Module, given: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
+def _called(part: nn.Module, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
     """What a part alone gives for the original's tensors, in the type of its own weights."""
     real = [weights.dtype for weights in part.parameters() if weights.is_floating_point()]
     dtype = real[0] if real else None
-    args, named = pytree.tree_map(lambda value: _as(dtype, value), given)
+    args, named = pytree.tree_map(lambda value: _as(dtype, value), arguments)
     with torch.no_grad():
         return part(*args, **named)
 
 
-def _real(found: Any) -> Any:
+def _real(output: Any) -> Any:
     """The first tensor of an output as real numbers."""
-    tensor = found if isinstance(found, torch.Tensor) else next(iter(found))
+    tensor = output if isinstance(output, torch.Tensor) else next(iter(output))
     return as_array(tensor.detach())
 
 
-def _differ(one: nn.Module, other: nn.Module) -> bool:
-    if type(one) is not type(other):
+def _differ(module: nn.Module, other: nn.Module) -> bool:
+    if type(module) is not type(other):
         return True
-    both = [weights_of(part.state_dict()) for part in (one, other)]
+    both = [collect_tensors(part.state_dict()) for part in (module, other)]
     return len(both[0]) != len(both[1]) or any(
         mine.dtype != theirs.dtype
         or not np.array_equal(as_array(mine), as_array(theirs), equal_nan=True)

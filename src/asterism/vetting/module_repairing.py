@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
 from asterism.localisation.localising import RankedNode
-from asterism.localisation.repair import allowed_floats
+from asterism.localisation.repair import count_allowed_floats
 from asterism.localisation.tensor_errors import TensorError
 from asterism.localisation.trials import Trial, squared_error
 from asterism.models.formats.torch_export import (
@@ -21,14 +21,14 @@ from asterism.models.formats.torch_export import (
     open_program,
     save_program,
 )
-from asterism.models.signatures.torch import state_of, weights_of
+from asterism.models.signatures.torch import collect_tensors, state_of
 from asterism.models.tensor_models.feeding import Feed
 from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, Subject
 from asterism.models.torch_modules import ModuleRuntime
 from asterism.vetting.judging import RepairTask
-from asterism.vetting.opening import VettingSession, open_model_beside, shape_of
+from asterism.vetting.opening import VettingSession, find_row_shape, open_alternative_model
 from asterism.vetting.params import REPAIRED_PROGRAM
-from asterism.vetting.quantised_graphs import exchange_of
+from asterism.vetting.quantised_graphs import choose_part_exchange
 from asterism.vetting.repair_figures import RepairFigures, write_localisation
 
 #: Inputs of a call that follows all parts.
@@ -72,7 +72,7 @@ def repair_modules(task: RepairTask, cases: NDArray[Any]) -> RepairFigures:
     """
     trials, wanted = _Trials(task.vetted, cases), task.vetted.params.repair
     ranking = trials.ranking(wanted.evaluations // 2)
-    most = allowed_floats(len(trials.parts), wanted.float_share)
+    most = count_allowed_floats(len(trials.parts), wanted.float_share)
     trials.refine()
     chosen = trials.grown([one.index for one in ranking], most)
     write_localisation(ranking, trials.errors, task.folder)
@@ -133,7 +133,7 @@ class _Trials:
         pair = module_pair(vetted)
         self._vetted, self._cases, self._runtimes = vetted, cases, pair
         named = pair[0].named, pair[1].named
-        self._exchange = exchange_of(pair[0].plain, pair[1].plain, named)
+        self._exchange = choose_part_exchange(pair[0].plain, pair[1].plain, named)
         self.finer: Sequence[str] = ()
         self.parts, self.applied_by = self._exchange.parts, self._exchange.applied_by
         if not self.parts:
@@ -142,7 +142,7 @@ class _Trials:
                 "the original's, and another class or other weights"
             )
         params, self.spent, self._failed = vetted.params, 0, ""
-        self._comparison = build_comparison(params.comparison, shape_of(vetted.shapes))
+        self._comparison = build_comparison(params.comparison, find_row_shape(vetted.shapes))
         self._comparison.know(vetted.answers.f, vetted.answers.f)
         self._wanted, given = (model.predict(cases) for model in vetted.pair.models)
         self._noise = squared_error(self._wanted, given) or 1.0
@@ -157,7 +157,7 @@ class _Trials:
         """The compressed model with these parts in float."""
         names = [self.parts[index].name for index in floats]
         runtime = self._runtimes[1].running(self._exchange.in_float(names, self.finer))
-        size = sum(weights.nbytes for weights in weights_of(state_of(runtime.plain)))
+        size = sum(weights.nbytes for weights in collect_tensors(state_of(runtime.plain)))
         return ObjectSubject(f"{self._vetted.given.compressed.name}_repaired", runtime, size)
 
     def written(self, floats: Sequence[int], path: Path) -> FileSubject:
@@ -223,7 +223,7 @@ class _Trials:
         """None where the model fails with these parts in float, which may read each other."""
         self.spent += 1
         try:
-            with open_model_beside(self._vetted, self.subject(sorted(floats))) as model:
+            with open_alternative_model(self._vetted, self.subject(sorted(floats))) as model:
                 return self._judged(floats, model.predict(self._cases))
         except UserError as error:
             self._failed = str(error)

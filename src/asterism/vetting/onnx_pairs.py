@@ -15,15 +15,20 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.dflare.comparisons import build_comparison
-from asterism.localisation.conversion import LITE_SUFFIXES, TurnedTensor, as_onnx, with_turned_axes
+from asterism.localisation.conversion import (
+    LITE_SUFFIXES,
+    TransposedTensor,
+    as_onnx,
+    transpose_tensors,
+)
 from asterism.localisation.running import Feed as InputsOfCall
-from asterism.localisation.running import FilledRun, Run, Stream, side_by_side
+from asterism.localisation.running import FilledRun, Run, Stream, run_in_threads
 from asterism.localisation.trials import Deviation, Outputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
-from asterism.vetting.opening import VettingSession, open_beside, shape_of
+from asterism.vetting.opening import VettingSession, find_row_shape, open_alternative
 
 #: Items that a candidate graph runs on at a time, and numbers of these at most: all tensors of a
 #: call are held together.
@@ -46,7 +51,7 @@ class OnnxPair:
     vetted: VettingSession
     original: Path
     compressed: Path
-    turned: Mapping[str, TurnedTensor] = field(default_factory=dict)
+    turned: Mapping[str, TransposedTensor] = field(default_factory=dict)
     source: Path | None = None
 
     @cached_property
@@ -103,11 +108,11 @@ class OnnxPair:
 
     def _as_originals(self, outputs: Outputs) -> Outputs:
         """Outputs of both files as outputs of the original."""
-        found = dict(outputs)
+        renamed = dict(outputs)
         for name, turned in self.turned.items():
-            if turned.name in found:
-                found[name] = found.pop(turned.name).transpose(turned.backwards)
-        return found
+            if turned.name in renamed:
+                renamed[name] = renamed.pop(turned.name).transpose(turned.backwards)
+        return renamed
 
     def deviation(self) -> Deviation:
         """The function that judges runs as vetting does: 1 for each item on which models deviate.
@@ -116,16 +121,16 @@ class OnnxPair:
         all given items are not known, and the better it is, the nearer they are to these.
         """
         vetted, params = self.vetted, self.vetted.params
-        comparison = build_comparison(params.comparison, shape_of(vetted.shapes))
+        comparison = build_comparison(params.comparison, find_row_shape(vetted.shapes))
         comparison.know(vetted.answers.f, vetted.answers.f)
         outputs = ComparedOutputs(
             self.signature, params.feeding.outputs, params.original, vetted.original.form
         )
 
-        def judged(wanted: Outputs, given: Outputs) -> NDArray[Any]:
-            wanted, given = map(self._as_originals, (wanted, given))
-            count = outputs.count(wanted)
-            f, g = outputs.rows(wanted, count), outputs.rows(given, count)
+        def judged(original: Outputs, compressed: Outputs) -> NDArray[Any]:
+            original, compressed = map(self._as_originals, (original, compressed))
+            count = outputs.count(original)
+            f, g = outputs.rows(original, count), outputs.rows(compressed, count)
             return comparison.deviates(f, g).astype(np.float64)
 
         return judged
@@ -141,15 +146,15 @@ class OnnxPair:
         """
         if str(self.compressed) == self.vetted.params.compressed:
             return items
-        with open_beside(self.vetted, self.compressed) as converted:
+        with open_alternative(self.vetted, self.compressed) as converted:
             answers = converted.pair.ask(items)
-            found: NDArray[Any] = items[converted.comparison.deviates(answers.f, answers.g)]
-        if not len(found):
+            deviating: NDArray[Any] = items[converted.comparison.deviates(answers.f, answers.g)]
+        if not len(deviating):
             name = Path(self.vetted.params.compressed).name
             raise UserError(
                 f"none of {len(items)} deviations of {name} is left in its ONNX version"
             )
-        return found
+        return deviating
 
 
 def _feed(vetted: VettingSession, signature: Signature) -> Feed:
@@ -162,14 +167,14 @@ def _run(feed: Feed, signature: Signature, items: NDArray[Any]) -> InputsOfCall 
     if not signature.streams:
         return feed.inputs(items)
     first, *later = feed.calls(items)
-    given = first | feed.first_states(len(items))
+    tensors = first | feed.first_states(len(items))
     # A compressed model may have other names; its inputs are told by their order then.
-    ordered = {spec.name: given[spec.name] for spec in signature.inputs}
+    ordered = {spec.name: tensors[spec.name] for spec in signature.inputs}
     return Stream(ordered, later, dict(signature.states))
 
 
 @contextmanager
-def opened_as_onnx(vetted: VettingSession) -> Iterator[OnnxPair]:
+def open_as_onnx(vetted: VettingSession) -> Iterator[OnnxPair]:
     """Both models as ONNX files; LiteRT files are converted.
 
     Raises:
@@ -190,10 +195,10 @@ def opened_as_onnx(vetted: VettingSession) -> Iterator[OnnxPair]:
         )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        given = {folder / "original": original, folder / "compressed": compressed}
-        for part in given:  # the files may have one name
+        files = {folder / "original": original, folder / "compressed": compressed}
+        for part in files:  # the files may have one name
             part.mkdir()
-        first, second = side_by_side(lambda part: as_onnx(given[part], part), given)
+        first, second = run_in_threads(lambda part: as_onnx(files[part], part), files)
         yield _in_one_layout(OnnxPair(vetted, first, second), folder)
 
 
@@ -203,21 +208,21 @@ def _in_one_layout(pair: OnnxPair, folder: Path) -> OnnxPair:
     if not inputs and not outputs:
         return pair
     target = folder / f"turned-{pair.original.name}"
-    copy = with_turned_axes(pair.original, inputs, outputs, target)
+    copy = transpose_tensors(pair.original, inputs, outputs, target)
     return replace(pair, original=copy, turned={**inputs, **outputs}, source=pair.original)
 
 
-def _turned_pictures(pair: OnnxPair) -> dict[str, TurnedTensor]:
+def _turned_pictures(pair: OnnxPair) -> dict[str, TransposedTensor]:
     """The input that takes pictures, where only one of the models takes channels first."""
     signatures = pair.signature, pair.compressed_signature
     ours, theirs = (_feed(pair.vetted, signature) for signature in signatures)
     if ours.channels_first == theirs.channels_first:
         return {}
     order = (0, 2, 3, 1) if ours.channels_first else (0, 3, 1, 2)
-    return {ours.main.name: TurnedTensor(theirs.main.name, order)}
+    return {ours.main.name: TransposedTensor(theirs.main.name, order)}
 
 
-def _turned_outputs(pair: OnnxPair) -> dict[str, TurnedTensor]:
+def _turned_outputs(pair: OnnxPair) -> dict[str, TransposedTensor]:
     """The outputs whose channels the compressed model has elsewhere.
 
     Raises:
@@ -225,7 +230,7 @@ def _turned_outputs(pair: OnnxPair) -> dict[str, TurnedTensor]:
     """
     theirs, moved = pair.compressed_signature.answers, pair.vetted.compressed.form.moved
     named = {spec.name for spec in theirs}
-    found = {}
+    turned = {}
     for place, spec in enumerate(pair.signature.answers):
         name = spec.name if spec.name in named or place >= len(theirs) else theirs[place].name
         if name not in moved:
@@ -235,5 +240,5 @@ def _turned_outputs(pair: OnnxPair) -> dict[str, TurnedTensor]:
         before, behind = moved[name]
         order = list(range(len(spec.shape)))
         order.insert(before, order.pop(behind))
-        found[spec.name] = TurnedTensor(name, order)
-    return found
+        turned[spec.name] = TransposedTensor(name, order)
+    return turned

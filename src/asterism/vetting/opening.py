@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.core.random_streams import stream
-from asterism.data.given import Arrays, GivenInputs, read_inputs
+from asterism.data.given import ArrayInputs, GivenInputs, read_inputs
 from asterism.data.kinds import Shaping
-from asterism.dflare.comparisons import Comparison, build_comparison, unanswered_inputs
-from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.comparisons import Comparison, build_comparison, find_unanswered_inputs
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import ModelPair, PairedOutputs
 from asterism.models.signatures.signature import Signature
@@ -45,7 +45,7 @@ class GivenPair:
 
     original: Subject
     compressed: Subject
-    inputs: Path | Arrays
+    inputs: Path | ArrayInputs
     keeps_answers: bool = False
 
     @staticmethod
@@ -63,13 +63,13 @@ class GivenPair:
             labels: a file of labels; None for none.
         """
         inputs = self.inputs
-        found = {
+        digests = {
             "original": self.original.digest,
             "compressed": self.compressed.digest,
-            "inputs": inputs.digest() if isinstance(inputs, Arrays) else digest_of(inputs),
-            "labels": None if labels is None else digest_of(labels),
+            "inputs": inputs.digest() if isinstance(inputs, ArrayInputs) else hash_path(inputs),
+            "labels": None if labels is None else hash_path(labels),
         }
-        return {name: digest for name, digest in found.items() if digest is not None}
+        return {name: digest for name, digest in digests.items() if digest is not None}
 
     @property
     def subjects(self) -> tuple[Subject, Subject]:
@@ -116,7 +116,7 @@ class VettingSession:
     @property
     def agreed(self) -> NDArray[np.int64]:
         """Rows of the given inputs that both models answer alike, ascending, int64."""
-        answered = ~unanswered_inputs(self.answers.f)
+        answered = ~find_unanswered_inputs(self.answers.f)
         answered[list(self.answers.failures)] = False
         return np.flatnonzero(answered & ~self.deviates)
 
@@ -129,32 +129,32 @@ class VettingSession:
 
 @contextmanager
 def open_vetted(
-    params: VetParams, seed: int, given: GivenPair | None = None
+    params: VetParams, seed: int, pair: GivenPair | None = None
 ) -> Iterator[VettingSession]:
     """Read the inputs and open both models, files in processes of their own.
 
     Args:
         params: what is asked.
         seed: the run's seed.
-        given: models and inputs; None for the files that the parameters name.
+        pair: models and inputs; None for the files that the parameters name.
 
     Raises:
         UserError: a file cannot be read, the inputs do not fit the models, or the models' answers
             do not fit together.
     """
-    given = given or GivenPair.by_files(params)
-    signatures = [subject.signature for subject in given.subjects]
+    pair = pair or GivenPair.by_files(params)
+    signatures = [subject.signature for subject in pair.subjects]
     _require_known(params, signatures)
-    inputs = draw_inputs(read_given(params, signatures[0], given.inputs), params.limit, seed)
+    inputs = draw_inputs(read_given(params, signatures[0], pair.inputs), params.limit, seed)
     with ExitStack() as stack:
-        opened = partial(_opened, given, params, inputs)
-        f = stack.enter_context(opened(given.original))
-        g = stack.enter_context(opened(given.compressed, beside=f.form))
+        opened = partial(_opened, pair, params, inputs)
+        f = stack.enter_context(opened(pair.original))
+        g = stack.enter_context(opened(pair.compressed, beside=f.form))
         if len(f.form.rooms) == len(g.form.rooms) and f.form.rooms != g.form.rooms:
             most = _rooms_of_both(f.form, g.form)
-            f = stack.enter_context(opened(given.original, most))
-            g = stack.enter_context(opened(given.compressed, most, f.form))
-        yield _paired(params, given, inputs, f, g)
+            f = stack.enter_context(opened(pair.original, most))
+            g = stack.enter_context(opened(pair.compressed, most, f.form))
+        yield _paired(params, pair, inputs, f, g)
 
 
 def open_for_stage(params: VetStageParams) -> AbstractContextManager[VettingSession]:
@@ -174,25 +174,25 @@ def _rooms_of_both(f: OutputForm, g: OutputForm) -> list[int]:
 
 
 @contextmanager
-def open_beside(vetted: VettingSession, other: Path | Subject) -> Iterator[VettingSession]:
+def open_alternative(vetted: VettingSession, other: Path | Subject) -> Iterator[VettingSession]:
     """A session with the same original and inputs, and another compressed model.
 
     Raises:
         UserError: as :func:`open_vetted`.
     """
-    with open_model_beside(vetted, other) as g:
-        given = replace(vetted.given, compressed=subject_of(other))
-        yield _paired(vetted.params, given, vetted.inputs, vetted.original, g)
+    with open_alternative_model(vetted, other) as g:
+        pair = replace(vetted.given, compressed=subject_of(other))
+        yield _paired(vetted.params, pair, vetted.inputs, vetted.original, g)
 
 
-def open_model_beside(vetted: VettingSession, other: Path | Subject) -> OpenModel:
+def open_alternative_model(vetted: VettingSession, other: Path | Subject) -> OpenModel:
     """Another model for the same inputs, to be used as a context."""
     form = vetted.original.form
     return _opened(vetted.given, vetted.params, vetted.inputs, subject_of(other), form.rooms, form)
 
 
 def _opened(
-    given: GivenPair,
+    pair: GivenPair,
     params: VetParams,
     inputs: GivenInputs,
     subject: Subject,
@@ -200,20 +200,20 @@ def _opened(
     beside: OutputForm | None = None,
 ) -> OpenModel:
     """A model; one beside the original answers with its outputs as the original has them."""
-    images, some, feeding, wanted = inputs.kind == "images", inputs.items[:16], params.feeding, None
+    images, some, feeding, shapes = inputs.kind == "images", inputs.items[:16], params.feeding, None
     if beside is not None:
         names = [params.counterpart(name) for name in beside.shapes]
-        wanted = list(beside.shapes.values())
+        shapes = list(beside.shapes.values())
         if {spec.name for spec in subject.signature.answers}.issuperset(names):
             feeding = feeding.model_copy(update={"outputs": names})
-    model = subject.open(OpeningRequest(feeding, images, some, rooms, wanted))
-    if not given.keeps_answers or subject.path is None:
+    model = subject.open(OpeningRequest(feeding, images, some, rooms, shapes))
+    if not pair.keeps_answers or subject.path is None:
         return model
     return KeptAnswers(model, subject.path, feeding, inputs.items)
 
 
 def _paired(
-    params: VetParams, given: GivenPair, inputs: GivenInputs, f: OpenModel, g: OpenModel
+    params: VetParams, files: GivenPair, inputs: GivenInputs, f: OpenModel, g: OpenModel
 ) -> VettingSession:
     """Ask both models about the inputs."""
     if f.classes != g.classes:
@@ -221,7 +221,7 @@ def _paired(
             f"{f.name} answers {f.form.shapes}, but {g.name} {g.form.shapes}: set "
             "feeding.outputs to outputs that both have"
         )
-    comparison = build_comparison(params.comparison, shape_of(f.form.shapes))
+    comparison = build_comparison(params.comparison, find_row_shape(f.form.shapes))
     if len(f.form.shapes) > 1 and not comparison.several:
         raise UserError(
             f"comparison {params.comparison.kind} compares one output, and there are "
@@ -232,10 +232,10 @@ def _paired(
     answers = pair.ask(inputs.items)
     comparison.know(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-    return VettingSession(params, given, inputs, f, g, pair, comparison, notes, answers)
+    return VettingSession(params, files, inputs, f, g, pair, comparison, notes, answers)
 
 
-def shape_of(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+def find_row_shape(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     """The shape of a row: that of the only output, or the number of values of several outputs."""
     if len(shapes) == 1:
         return next(iter(shapes.values()))
@@ -267,7 +267,7 @@ def require_labels(inputs: GivenInputs, comparison: Comparison, classes: int) ->
     Raises:
         UserError: there are such.
     """
-    if inputs.labels is None or not isinstance(comparison, TopLabel):
+    if inputs.labels is None or not isinstance(comparison, TopLabelComparison):
         return
     for label in (int(inputs.labels.min()), int(inputs.labels.max())):
         if not 0 <= label < classes:
@@ -286,17 +286,17 @@ def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:
 
 
 def read_given(
-    params: VetParams, signature: Signature, given: Path | Arrays | None = None
+    params: VetParams, signature: Signature, source: Path | ArrayInputs | None = None
 ) -> GivenInputs:
     """The inputs, in the form that a model expects.
 
     Args:
         params: what is asked.
         signature: the signature of the model.
-        given: a file, a folder, or arrays; None for what the parameters name.
+        source: a file, a folder, or arrays; None for what the parameters name.
     """
-    if isinstance(given, Arrays):
-        return given.as_kind(params.domain.kind)
+    if isinstance(source, ArrayInputs):
+        return source.as_kind(params.domain.kind)
     options: dict[str, Any] = dict(params.domain.options)
     spec = next((s for s in signature.given if s.name == params.feeding.input), signature.given[0])
     shaping = Shaping(
@@ -306,7 +306,9 @@ def read_given(
         pad=params.feeding.pad,
         fit=params.fit,
     )
-    return read_inputs(given or Path(params.inputs), params.domain.kind, shaping, params.label_file)
+    return read_inputs(
+        source or Path(params.inputs), params.domain.kind, shaping, params.label_file
+    )
 
 
 def draw_positions(count: int, limit: int, seed: int) -> NDArray[np.int64]:

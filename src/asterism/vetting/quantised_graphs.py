@@ -19,7 +19,7 @@ from asterism.vetting.float_weights import (
     DEQUANTISED,
     FloatWeights,
     QuantisedWeights,
-    quantised_by_channel,
+    quantise_weights_by_channel,
 )
 from asterism.vetting.module_pairs import Ask, ModuleExchange, PartExchange, ReplacedModule
 
@@ -29,7 +29,7 @@ Named = Callable[[str], str]
 _FINER = 0.5
 
 
-def exchange_of(
+def choose_part_exchange(
     original: nn.Module, compressed: nn.Module, named: tuple[Named, Named] = (str, str)
 ) -> PartExchange:
     """The way in which parts are exchanged: in PT2E's graphs nodes, otherwise modules.
@@ -50,7 +50,7 @@ class GraphExchange(PartExchange):
     Args:
         original: in floating point.
         compressed: the graph.
-        named: see :func:`exchange_of`.
+        named: see :func:`choose_part_exchange`.
     """
 
     applied_by = "for name in kept: quantizer.set_module_name_qconfig(name, None)"
@@ -62,37 +62,37 @@ class GraphExchange(PartExchange):
         self._weights, self._theirs = FloatWeights(original, named[0]), named[1]
         #: The part of the original that each node of the graph belongs to.
         self._part_of = {node: self._named(node) for node in compressed.graph.nodes}
-        found: dict[str, str] = {}
+        operators: dict[str, str] = {}
         for node, name in self._part_of.items():
             if any(_dequantised(node)):
-                found.setdefault(name, operator_of(node.target))
-        self.parts = [ReplacedModule(name, operator) for name, operator in found.items()]
+                operators.setdefault(name, operator_of(node.target))
+        self.parts = [ReplacedModule(name, operator) for name, operator in operators.items()]
 
     @cached_property
     def coarse(self) -> Sequence[str]:
         """See :attr:`.PartExchange.coarse`."""
-        found = dict.fromkeys(
+        parts = dict.fromkeys(
             part
             for node, part in self._part_of.items()
-            for given in _dequantised(node)
-            if _is_constant(given) and self._finer(given, part) is not None
+            for source in _dequantised(node)
+            if _is_constant(source) and self._finer(source, part) is not None
         )
-        return list(found)
+        return list(parts)
 
     def in_float(self, names: Collection[str], finer: Collection[str] = ()) -> fx.GraphModule:
         """See :meth:`.PartExchange.in_float`."""
         module = fx.GraphModule(self._compressed, copy.deepcopy(self._compressed.graph))
         parts = zip(list(module.graph.nodes), self._part_of.values(), strict=True)
         for node, part in parts:
-            for given in list(_dequantised(node)):
+            for dequantiser in list(_dequantised(node)):
                 if part in names:
-                    source = self._in_float(module, node, given, part)
-                elif part in finer and _is_constant(given):
-                    source = self._in_channels(module, node, given, part)
+                    source = self._in_float(module, node, dequantiser, part)
+                elif part in finer and _is_constant(dequantiser):
+                    source = self._in_channels(module, node, dequantiser, part)
                 else:
                     continue
                 if source is not None:
-                    node.replace_input_with(given, source)
+                    node.replace_input_with(dequantiser, source)
         module.graph.eliminate_dead_code()
         module.recompile()
         return module
@@ -122,48 +122,48 @@ class GraphExchange(PartExchange):
         name = [self._theirs(str(node.name)), *modules_of(node)][-1]
         if name in self._weights.parts:
             return name
-        for given in _dequantised(node):
-            if _is_constant(given):
-                found = self._weights.closest(_constant(self._compressed, given))
-                if found is not None:
-                    return found[0]
+        for dequantiser in _dequantised(node):
+            if _is_constant(dequantiser):
+                closest = self._weights.closest(_constant(self._compressed, dequantiser))
+                if closest is not None:
+                    return closest[0]
         return name
 
     def _in_float(
-        self, module: fx.GraphModule, node: fx.Node, given: fx.Node, part: str
+        self, module: fx.GraphModule, node: fx.Node, dequantiser: fx.Node, part: str
     ) -> fx.Node | None:
         """What stands before quantisation: the tensor itself, or the original's weights."""
-        source = given.args[0]
+        source = dequantiser.args[0]
         assert isinstance(source, fx.Node)
         if operator_of(source.target).startswith("quantize_"):
             before = source.args[0]
             return before if isinstance(before, fx.Node) else None
-        found = self._weights.closest(_constant(self._compressed, given), part)
-        if found is None:
+        closest = self._weights.closest(_constant(self._compressed, dequantiser), part)
+        if closest is None:
             return None
         with module.graph.inserting_before(node):
-            return _constant_node(module, f"{given.name}_in_float", found[1])
+            return _constant_node(module, f"{dequantiser.name}_in_float", closest[1])
 
-    def _finer(self, given: fx.Node, part: str) -> QuantisedWeights | None:
+    def _finer(self, dequantiser: fx.Node, part: str) -> QuantisedWeights | None:
         """The original's weights with scales by channel; None where they are hardly finer."""
-        rounded = _constant(self._compressed, given)
-        found = self._weights.closest(rounded, part)
-        if found is None or rounded.ndim < 2:
+        rounded = _constant(self._compressed, dequantiser)
+        closest = self._weights.closest(rounded, part)
+        if closest is None or rounded.ndim < 2:
             return None
-        finer = quantised_by_channel(found[1])
-        before, after = (_error(one, found[1]) for one in (rounded, finer.real()))
+        finer = quantise_weights_by_channel(closest[1])
+        before, after = (_error(one, closest[1]) for one in (rounded, finer.real()))
         return finer if after < _FINER * before else None
 
     def _in_channels(
-        self, module: fx.GraphModule, node: fx.Node, given: fx.Node, part: str
+        self, module: fx.GraphModule, node: fx.Node, dequantiser: fx.Node, part: str
     ) -> fx.Node | None:
         """Dequantised weights whose scales are by channel; None where there are no finer ones."""
-        finer = self._finer(given, part)
+        finer = self._finer(dequantiser, part)
         if finer is None:
             return None
         with module.graph.inserting_before(node):
             stored = [
-                _constant_node(module, f"{given.name}_{number}", tensor)
+                _constant_node(module, f"{dequantiser.name}_{number}", tensor)
                 for number, tensor in enumerate(finer)
             ]
             return module.graph.call_function(DEQUANTISED, (*stored, *BY_CHANNEL))
@@ -189,19 +189,19 @@ class _Followed(nn.Module):
             defaultdict[str, RunningSums](RunningSums),
         )
 
-    def forward(self, *given: Any) -> Any:
+    def forward(self, *inputs: Any) -> Any:
         """The answer of the compressed graph."""
-        wanted, found = (_Values(one) for one in (self._original, self._compressed))
-        wanted.run(*given)
-        answer = found.run(*given)
+        reference, compressed = (_Values(graph) for graph in (self._original, self._compressed))
+        reference.run(*inputs)
+        answer = compressed.run(*inputs)
         for node in self._compressed.graph.nodes:
-            value = wanted.values.get(node.name)
+            value = reference.values.get(node.name)
             if node.op != "call_function" or not _is_real(value) or _between(node):
                 continue
             true = as_array(value)
-            self.together[node.name].add(true, as_array(found.values[node.name]))
+            self.together[node.name].add(true, as_array(compressed.values[node.name]))
             if any(_dequantised(node)):
-                own = self._own(wanted.values, node, again=True)
+                own = self._own(reference.values, node, again=True)
                 self.alone[node.name].add(true, as_array(own))
         return answer
 
@@ -214,7 +214,9 @@ class _Followed(nn.Module):
         if not (again or _between(value)):
             return values[value.name]
         assert callable(value.target)
-        args, named = fx.map_arg((value.args, value.kwargs), lambda one: self._own(values, one))
+        args, named = fx.map_arg(
+            (value.args, value.kwargs), lambda argument: self._own(values, argument)
+        )
         return value.target(*args, **named)
 
 
@@ -235,9 +237,9 @@ class _Values(fx.Interpreter):
 def _dequantised(node: fx.Node) -> Iterator[fx.Node]:
     """The inputs of a node that come from integers, unless it makes integers or reals itself."""
     if node.op == "call_function" and not _between(node):
-        for given in node.all_input_nodes:
-            if operator_of(given.target).startswith("dequantize_"):
-                yield given
+        for source in node.all_input_nodes:
+            if operator_of(source.target).startswith("dequantize_"):
+                yield source
 
 
 def _between(node: fx.Node) -> bool:
@@ -258,7 +260,7 @@ def _is_real(value: Any) -> bool:
 
 def _is_constant(node: fx.Node) -> bool:
     """Whether a node gives dequantised weights."""
-    return _between(node) and all(given.op == "get_attr" for given in node.all_input_nodes)
+    return _between(node) and all(source.op == "get_attr" for source in node.all_input_nodes)
 
 
 def _error(rounded: torch.Tensor, weights: torch.Tensor) -> float:

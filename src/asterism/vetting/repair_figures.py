@@ -22,8 +22,8 @@ from asterism.localisation.localising import RankedNode
 from asterism.localisation.tensor_errors import TensorError
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.kept_answers import KeptAnswers
-from asterism.vetting.measurement import Flips
-from asterism.vetting.verdict import Threshold
+from asterism.vetting.measurement import FlipCounts
+from asterism.vetting.verdict import ThresholdCheck
 
 #: Runs at least and at most, and seconds after which no further one is made.
 _FEWEST, _MOST, _SECONDS = 5, 200, 0.5
@@ -58,7 +58,7 @@ def write_speeds(speeds: Sequence[Speed], folder: Path) -> None:
     write_table(folder / "speed.csv", pl.DataFrame([asdict(speed) for speed in speeds]))
 
 
-def speed_of(file: str, size: int | None, model: Model, items: NDArray[Any]) -> Speed:
+def measure_speed(file: str, size: int | None, model: Model, items: NDArray[Any]) -> Speed:
     """Time a model on the first of some items; the first run does not count."""
     if isinstance(model, KeptAnswers):
         model = model.model
@@ -95,9 +95,9 @@ class JudgedRepair:
     gone_held_out: Share
     differ_before: Share
     agreement: Agreement
-    flips: Sequence[Flips]
+    flips: Sequence[FlipCounts]
     new_search: dict[str, dict[str, Share]]
-    criteria: Sequence[Threshold]
+    criteria: Sequence[ThresholdCheck]
 
     @property
     def agreement_fell(self) -> bool:

@@ -17,20 +17,20 @@ from asterism.localisation.reading import open_graphs
 from asterism.localisation.repair import (
     RepairCurve,
     RepairedFile,
-    allowed_floats,
-    latency,
-    repair_curve,
+    build_repair_curve,
+    count_allowed_floats,
+    measure_latency,
 )
 from asterism.localisation.running import Run
 from asterism.models.tensor_models.subjects import FileSubject
 from asterism.vetting.judging import RepairTask
-from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
+from asterism.vetting.onnx_pairs import OnnxPair, open_as_onnx
 from asterism.vetting.opening import VettingSession
 from asterism.vetting.params import REPAIRED
 from asterism.vetting.repair_figures import (
     RepairFigures,
     Speed,
-    speed_of,
+    measure_speed,
     write_localisation,
     write_speeds,
 )
@@ -82,7 +82,7 @@ def repair_opened(
                 from asterism.vetting.module_repairing import repair_modules
 
                 return repair_modules(task, cases).to_json()
-            with opened_as_onnx(vetted) as pair:
+            with open_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
                 curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
                 ranking = curve.localisation.ranking
@@ -108,7 +108,7 @@ def _repaired(task: RepairTask, curve: RepairCurve, found: RepairFigures) -> Rep
         found: what is to blame.
     """
     wanted = task.vetted.params.repair
-    most = allowed_floats(len(curve.pair.nodes), wanted.float_share)
+    most = count_allowed_floats(len(curve.pair.nodes), wanted.float_share)
     chosen = _best(curve, wanted.gone, most)
     if chosen is None:
         return replace(found, reason=_nothing(curve, most))
@@ -142,7 +142,7 @@ def _halves(count: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
 def _speeds_of_both(vetted: VettingSession) -> list[Speed]:
     subjects, names = vetted.given.subjects, ("original", "compressed")
     return [
-        speed_of(name, subject.size, model, vetted.inputs.items)
+        measure_speed(name, subject.size, model, vetted.inputs.items)
         for name, subject, model in zip(names, subjects, vetted.pair.models, strict=True)
     ]
 
@@ -172,8 +172,8 @@ def _curve(pair: OnnxPair, items: NDArray[Any], ordinary: NDArray[Any]) -> Repai
             f"nothing is to exchange: no node of {Path(params.compressed).name} has fewer bits or "
             f"other weights than the node of {Path(params.original).name} that it stands for"
         )
-    most = allowed_floats(len(nodes.nodes), params.repair.float_share)
-    return repair_curve(
+    most = count_allowed_floats(len(nodes.nodes), params.repair.float_share)
+    return build_repair_curve(
         nodes,
         pair.runs(items),
         pair.deviation(),
@@ -238,6 +238,6 @@ def _write_curve(curve: RepairCurve, one: Run, folder: Path) -> None:
         "gone": [file.gone for file in curve.files],
         "expected": [file.expected for file in curve.files],
         "error": [file.error for file in curve.files],
-        "milliseconds": [1e3 * latency(file.content, one) for file in curve.files],
+        "milliseconds": [1e3 * measure_latency(file.content, one) for file in curve.files],
     }
     write_table(folder / "curve.csv", pl.DataFrame(points, strict=False))

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.folders import lies_in
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.folders import is_path_inside
+from asterism.core.files.hashes import hash_path
 from asterism.core.files.records import record_as_json
-from asterism.core.messages.errors import UserError, naming, shorten_line
+from asterism.core.messages.errors import UserError, name_file_in_errors, shorten_line
 from asterism.core.messages.escaping import printable
 from asterism.vetting.certificate import (
     Certificate,
     VettedNumbers,
-    certify,
+    compute_verdict,
+    make_certificate,
     read_certificate,
-    verdict_on,
 )
 from asterism.vetting.measurement import measure_opened
 from asterism.vetting.opening import GivenPair, open_vetted
@@ -78,33 +78,37 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
         UserError: the certificate is damaged, it names files elsewhere that the user has not named,
             or a file is missing.
     """
-    told, params, _ = read_certificate(path)
+    certificate, params, _ = read_certificate(path)
     here = params.model_copy(update=_files(path, params, named))
     hashes = GivenPair.by_files(here).hashes(here.label_file)
     changed = [
         f"{name}: {getattr(here, name)} is another file than the certificate is about"
-        for name, found in hashes.items()
-        if found != told.sha256.get(name)
+        for name, numbers in hashes.items()
+        if numbers != certificate.sha256.get(name)
     ]
     if changed:
         return RepeatedCertificate(changed, None)
-    seed = told.seed
-    with naming(path), tempfile.TemporaryDirectory() as name, open_vetted(here, seed) as vetted:
+    seed = certificate.seed
+    with (
+        name_file_in_errors(path),
+        tempfile.TemporaryDirectory() as name,
+        open_vetted(here, seed) as vetted,
+    ):
         folder = Path(name)
-        found = VettedNumbers(
+        numbers = VettedNumbers(
             measure_opened(vetted, seed, folder / "measured"),
             search_opened(vetted, seed, folder / "found"),
             repair_opened(vetted, seed, folder / "found/triggers.npz", folder / "repaired"),
         )
-    now = certify(params, seed, found, hashes)
+    now = make_certificate(params, seed, numbers, hashes)
     # What else a certificate says follows from its own numbers, to the letter.
-    own = certify(params, seed, told.numbers, hashes)
+    own = make_certificate(params, seed, certificate.numbers, hashes)
     lines = [
-        *_differences(record_as_json(told), record_as_json(own), _LAST_DIGITS),
-        *_differences(_numbers(told), _numbers(now), _TOLERANCE),
-        *_file_beside(path, told),
+        *_differences(record_as_json(certificate), record_as_json(own), _LAST_DIGITS),
+        *_differences(_numbers(certificate), _numbers(now), _TOLERANCE),
+        *_file_beside(path, certificate),
     ]
-    return RepeatedCertificate(list(dict.fromkeys(lines)), verdict_on(params, found))
+    return RepeatedCertificate(list(dict.fromkeys(lines)), compute_verdict(params, numbers))
 
 
 def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str, str]:
@@ -116,7 +120,9 @@ def _files(path: Path, params: VetParams, named: Mapping[str, Path]) -> dict[str
     folders = path.resolve().parents
     project = next((folder for folder in folders if (folder / "dvc.yaml").exists()), folders[0])
     rest = {name: project / place for name, place in own.items() if name not in named}
-    if elsewhere := {name: place for name, place in rest.items() if not lies_in(project, place)}:
+    if elsewhere := {
+        name: place for name, place in rest.items() if not is_path_inside(project, place)
+    }:
         told = ", ".join(
             f"{name}: {shorten_line(str(p), _QUOTED)}" for name, p in elsewhere.items()
         )
@@ -137,30 +143,30 @@ def _numbers(certificate: Certificate) -> Any:
     return json.loads(json.dumps(numbers | {"verdict": verdict}))  # types as in a file
 
 
-def _file_beside(path: Path, told: Certificate) -> Iterator[str]:
+def _file_beside(path: Path, certificate: Certificate) -> Iterator[str]:
     """Whether the repaired file that lies beside a certificate is the one that it is about."""
     for beside in map(path.with_name, (REPAIRED, REPAIRED_PROGRAM)):
-        if beside.exists() and digest_of(beside) != told.repair.get("sha256"):
+        if beside.exists() and hash_path(beside) != certificate.repair.get("sha256"):
             yield f"{beside} is another file than the certificate is about"
 
 
-def _differences(told: Any, found: Any, tolerance: float, place: str = "") -> Iterator[str]:
+def _differences(saved: Any, repeated: Any, tolerance: float, place: str = "") -> Iterator[str]:
     """Where two JSON values differ, real numbers by more than a share of the larger one."""
-    if isinstance(told, dict) and isinstance(found, dict):
-        for key in sorted(told.keys() | found.keys()):
-            both = told.get(key, _NOTHING), found.get(key, _NOTHING)
+    if isinstance(saved, dict) and isinstance(repeated, dict):
+        for key in sorted(saved.keys() | repeated.keys()):
+            both = saved.get(key, _NOTHING), repeated.get(key, _NOTHING)
             yield from _differences(*both, tolerance, f"{place}{key}.")
-    elif isinstance(told, list) and isinstance(found, list) and len(told) == len(found):
-        for number, (one, other) in enumerate(zip(told, found, strict=True)):
+    elif isinstance(saved, list) and isinstance(repeated, list) and len(saved) == len(repeated):
+        for number, (one, other) in enumerate(zip(saved, repeated, strict=True)):
             yield from _differences(one, other, tolerance, f"{place}{number}.")
-    elif not _alike(told, found, tolerance):
-        quoted = (shorten_line(printable(str(value)), _QUOTED) for value in (told, found))
+    elif not _alike(saved, repeated, tolerance):
+        quoted = (shorten_line(printable(str(value)), _QUOTED) for value in (saved, repeated))
         yield "{}: {} in the certificate, {} now".format(printable(place[:-1]), *quoted)
 
 
-def _alike(told: Any, found: Any, tolerance: float) -> bool:
-    if type(told) is not type(found):
+def _alike(saved: Any, repeated: Any, tolerance: float) -> bool:
+    if type(saved) is not type(repeated):
         return False
-    if isinstance(told, float):
-        return math.isclose(told, found, rel_tol=tolerance, abs_tol=0.0)
-    return bool(told == found)
+    if isinstance(saved, float):
+        return math.isclose(saved, repeated, rel_tol=tolerance, abs_tol=0.0)
+    return bool(saved == repeated)

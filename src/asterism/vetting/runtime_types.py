@@ -55,7 +55,7 @@ _LEVELS = {
 
 
 @dataclass(frozen=True)
-class RanOtherwise:
+class RetypedNode:
     """A node that ONNX Runtime computes in another type than the file says.
 
     Attributes:
@@ -90,7 +90,7 @@ class RoundingOperator:
     how: str
 
 
-def optimised_graph(path: Path) -> OnnxGraph:
+def read_optimised_graph(path: Path) -> OnnxGraph:
     """The graph that ONNX Runtime runs for a file.
 
     Raises:
@@ -102,7 +102,7 @@ def optimised_graph(path: Path) -> OnnxGraph:
         return OnnxGraph(onnx.load(target))
 
 
-def nodes_run_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwise]:
+def find_retyped_nodes(path: Path, types: Mapping[str, str]) -> list[RetypedNode]:
     """The nodes of a file that ran in another type here, in the file's order.
 
     Args:
@@ -112,7 +112,7 @@ def nodes_run_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwi
     Raises:
         UserError: ONNX Runtime cannot open the file.
     """
-    file, run = OnnxGraph(onnx.load(path)), optimised_graph(path)
+    file, run = OnnxGraph(onnx.load(path)), read_optimised_graph(path)
     makers = {node.name: node for node in run.nodes if node.name}
     found = []
     for index, node in enumerate(file.nodes):
@@ -122,7 +122,7 @@ def nodes_run_otherwise(path: Path, types: Mapping[str, str]) -> list[RanOtherwi
         here = _run_as(tensor, types[tensor], file, run, makers)
         if here is not None and here[0] != types[tensor]:
             name = file.name_of(index)
-            found.append(RanOtherwise(name, node.op_type, types[tensor], *here))
+            found.append(RetypedNode(name, node.op_type, types[tensor], *here))
     return found
 
 
@@ -156,7 +156,7 @@ def _named(node: Any) -> str:
     return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
 
 
-def rounding_operators(path: Path) -> list[RoundingOperator]:
+def find_rounding_operators(path: Path) -> list[RoundingOperator]:
     """The operators that round by themselves, as ONNX Runtime runs a file here.
 
     Raises:
@@ -164,7 +164,7 @@ def rounding_operators(path: Path) -> list[RoundingOperator]:
     """
     in_file = {node.op_type for node in onnx.load(path).graph.node}
     found: dict[tuple[str, str], list[str]] = {}
-    for operator, how, name in _rounding(optimised_graph(path)):
+    for operator, how, name in _rounding(read_optimised_graph(path)):
         found.setdefault((operator, how), []).append(name)
     return [
         RoundingOperator(operator, tuple(names), operator not in in_file, how)

@@ -12,8 +12,8 @@ from asterism.core.files.artifacts import replacing, write_arrays, write_json
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare.comparisons import ProbabilisticComparison
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
-from asterism.dflare.outcome import Findings, Trigger
-from asterism.dflare.trigger import SearchSeeds, save_found, search_pair
+from asterism.dflare.outcome import SearchResult, Trigger
+from asterism.dflare.trigger import SearchSeeds, save_search_results, search_pair
 from asterism.vetting.opening import VettingSession, draw_rows
 
 
@@ -38,7 +38,7 @@ def search_opened(
         rows = np.arange(len(vetted.inputs.items))
         seeds, found = _search(vetted, rows, params.search.seeds, seed, units)
         domain = vetted.domain(params.search.operators)
-        summaries = save_found(found, seeds, domain, temporary)
+        summaries = save_search_results(found, seeds, domain, temporary)
         triggers = [trigger for findings in found.values() for trigger in findings.triggers]
         write_arrays(temporary / "triggers.npz", **_ordered(vetted, seeds, triggers))
         write_json(temporary / "summary.json", summaries)
@@ -47,7 +47,7 @@ def search_opened(
 
 def search_rows(
     vetted: VettingSession, rows: NDArray[np.int64], most: int, seed: int
-) -> dict[str, Findings]:
+) -> dict[str, SearchResult]:
     """Search a pair from some of the given inputs; seeds have those inputs' row numbers.
 
     Args:
@@ -64,7 +64,7 @@ def search_rows(
 
 def _search(
     vetted: VettingSession, rows: NDArray[np.int64], most: int, seed: int, units: WorkUnits
-) -> tuple[SearchSeeds, dict[str, Findings]]:
+) -> tuple[SearchSeeds, dict[str, SearchResult]]:
     settings, items = vetted.params.search, vetted.inputs.items
     chosen = draw_rows(rows, most, len(items), seed, "seeds")
     seeds = SearchSeeds(items[chosen], chosen)

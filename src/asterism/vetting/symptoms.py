@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 
 Rows = NDArray[np.float32]
 
@@ -39,7 +39,7 @@ class Symptom:
     told: str
 
 
-def symptoms_of(f: Rows, g: Rows, shapes: Mapping[str, Sequence[int]]) -> list[Symptom]:
+def find_symptoms(f: Rows, g: Rows, shapes: Mapping[str, Sequence[int]]) -> list[Symptom]:
     """Symptoms of the compressed model's outputs that are wrong whatever outputs mean.
 
     Args:
@@ -60,7 +60,7 @@ def symptoms_of(f: Rows, g: Rows, shapes: Mapping[str, Sequence[int]]) -> list[S
 def _of_output(name: str, shape: tuple[int, ...], f: Rows, g: Rows) -> Iterator[Symptom]:
     lost = (~np.isfinite(g) & np.isfinite(f)).any(axis=1)
     if lost.any():
-        told = f"{name}: no answer (not finite) on {lost.sum()} of {counted(len(g), 'input')}"
+        told = f"{name}: no answer (not finite) on {lost.sum()} of {pluralise(len(g), 'input')}"
         yield Symptom("no answer", name, told)
     known = np.isfinite(f).all(axis=1) & np.isfinite(g).all(axis=1)
     if known.sum() < _FEWEST:

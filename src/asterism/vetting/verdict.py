@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.statistics import Share, share_of
+from asterism.core.statistics import Share, compute_share
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.symptoms import Symptom
 
@@ -38,7 +38,7 @@ class Thresholds(ParameterSection):
 
 
 @dataclass(frozen=True)
-class Threshold:
+class ThresholdCheck:
     """One threshold and the measured value.
 
     Attributes:
@@ -70,7 +70,7 @@ class Verdict:
 
     word: Word
     reasons: tuple[str, ...]
-    criteria: tuple[Threshold, ...]
+    criteria: tuple[ThresholdCheck, ...]
 
 
 #: The criterion that a symptom's sentence tells of.
@@ -80,14 +80,14 @@ CONSTANT = "outputs that became constant"
 _FEWEST = 30
 
 
-def criteria_of(
+def check_thresholds(
     agreement: Agreement,
     symptoms: Sequence[Symptom],
     flips: Share | None,
     thresholds: Thresholds,
     confidence: float,
     unanswered: Share | None = None,
-) -> tuple[Threshold, ...]:
+) -> tuple[ThresholdCheck, ...]:
     """All thresholds with the measured values.
 
     Args:
@@ -118,9 +118,9 @@ def criteria_of(
     return tuple(found)
 
 
-def decide(
-    criteria: tuple[Threshold, ...],
-    repaired: tuple[Threshold, ...] | None,
+def decide_verdict(
+    criteria: tuple[ThresholdCheck, ...],
+    repaired: tuple[ThresholdCheck, ...] | None,
     symptoms: Sequence[str] = (),
 ) -> Verdict:
     """The verdict that follows from criteria.
@@ -145,16 +145,16 @@ def decide(
     return Verdict("do not ship" if failed else "not enough inputs to say", reasons, criteria)
 
 
-def _of_the_repair(criterion: Threshold) -> str:
+def _of_the_repair(criterion: ThresholdCheck) -> str:
     return f"repaired: {_sentence(criterion)}"
 
 
-def _at_least(name: str, share: Share, threshold: float) -> Threshold:
+def _at_least(name: str, share: Share, threshold: float) -> ThresholdCheck:
     met = True if share.low >= threshold else False if share.high < threshold else None
-    return Threshold(name, share, threshold, True, met)
+    return ThresholdCheck(name, share, threshold, True, met)
 
 
-def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> list[Threshold]:
+def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> list[ThresholdCheck]:
     """The class that agrees least, of those of whose inputs enough are given.
 
     These are at least so many that the threshold is met where all of them agree.
@@ -164,7 +164,7 @@ def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> l
         for label, differ in agreement.classes.items()
         if differ.total >= _FEWEST
         and (
-            share_of(0, differ.total, confidence).rest.low >= threshold
+            compute_share(0, differ.total, confidence).rest.low >= threshold
             or differ.rest.high < threshold
         )
     }
@@ -174,12 +174,12 @@ def _worst_class(agreement: Agreement, threshold: float, confidence: float) -> l
     return [_at_least(f"agreement in class {label}", worst.rest, threshold)]
 
 
-def _at_most(name: str, share: Share, threshold: float) -> Threshold:
+def _at_most(name: str, share: Share, threshold: float) -> ThresholdCheck:
     met = True if share.high <= threshold else False if share.low > threshold else None
-    return Threshold(name, share, threshold, False, met)
+    return ThresholdCheck(name, share, threshold, False, met)
 
 
-def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> Threshold:
+def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> ThresholdCheck:
     """The accuracy that was lost: the share that got wrong less the share that got right.
 
     Both shares have intervals that together hold with the confidence asked for (Bonferroni).
@@ -187,13 +187,13 @@ def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> Thresh
     total = agreement.differ.total
     worse, better = (agreement.directions[way] for way in ("right to wrong", "wrong to right"))
     each = 1 - (1 - confidence) / 2
-    down, up = share_of(worse, total, each), share_of(better, total, each)
+    down, up = compute_share(worse, total, each), compute_share(better, total, each)
     lost, low, high = worse - better, down.low - up.high, down.high - up.low
     share = Share(lost, total, lost / total if total else 0.0, low, high)
     return _at_most("accuracy lost", share, allowed)
 
 
-def _sentence(criterion: Threshold) -> str:
+def _sentence(criterion: ThresholdCheck) -> str:
     share = criterion.measured
     told = f"{criterion.name}: {share.share:.2%} ({share.low:.2%} to {share.high:.2%})"
     asked = f"{'at least' if criterion.at_least else 'at most'} {criterion.threshold:.2%}"

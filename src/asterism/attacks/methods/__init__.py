@@ -187,7 +187,7 @@ def build_attacks(params: AttackParams) -> dict[str, Attack]:
     return {name: ATTACKS[name](options[name], *shared) for name in params.names}
 
 
-def build_suitable(
+def build_suitable_attacks(
     params: AttackParams, suits: Callable[[Attack], bool], unfit: str
 ) -> dict[str, Attack]:
     """Those of the chosen attacks that suit a model; the log says which are left out.
@@ -237,7 +237,7 @@ def linf(first: Floats, second: Floats) -> NDArray[np.float64]:
     return largest
 
 
-def noise_of_length(
+def draw_noise_of_length(
     images: Floats, lengths: NDArray[np.float64], sources: Ints, seed: int
 ) -> Floats:
     """Images changed at random, each by a given L2 distance that holds after clipping to [0, 1].
@@ -249,7 +249,10 @@ def noise_of_length(
         seed: root of the random streams.
     """
     directions = np.stack(
-        [direction(seed, "control", s, image) for image, s in zip(images, sources, strict=True)]
+        [
+            draw_direction(seed, "control", s, image)
+            for image, s in zip(images, sources, strict=True)
+        ]
     )
     low, high = np.zeros(len(images)), np.full(len(images), 1e3)
 
@@ -264,7 +267,7 @@ def noise_of_length(
     return moved(high)
 
 
-def direction(seed: int, purpose: str, source: int, image: Floats) -> Floats:
+def draw_direction(seed: int, purpose: str, source: int, image: Floats) -> Floats:
     """Gaussian noise of standard deviation 1, of the image's shape.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from asterism.attacks.methods import ATTACKS, Attack, AttackSeeds, Estimator, Floats, direction
+from asterism.attacks.methods import ATTACKS, Attack, AttackSeeds, Estimator, Floats, draw_direction
 from asterism.core.parameters.params import ParameterSection
 
 
@@ -24,7 +24,7 @@ class GaussianNoiseAttack(Attack):
         """Each input with noise from its own stream."""
         return np.stack(
             [
-                image + self.options.std * direction(victims.seed, "noise", source, image)
+                image + self.options.std * draw_direction(victims.seed, "noise", source, image)
                 for image, source in zip(victims.images, victims.sources, strict=True)
             ]
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from asterism.compression.params import CompressionParams
 from asterism.core.files.artifacts import replacing, write_json
-from asterism.core.messages.errors import naming
+from asterism.core.messages.errors import name_file_in_errors
 from asterism.core.parameters.construction import NoOptions, options_of
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
@@ -106,7 +106,7 @@ def compress(
     with replacing(folder) as temporary:
         temporary.mkdir()
         target = temporary / f"model{method.suffix}"
-        with naming(original):
+        with name_file_in_errors(original):
             method.compress(flatten_model(load_keras(original)), options, training, target)
         facts = {"method": params.method} | _measure(original, target, data, preprocessing)
         write_json(temporary / "summary.json", facts)

@@ -96,7 +96,7 @@ def _with_logits(model: keras.Model) -> keras.Model:
 
 
 @COMPRESSORS.register("changed_weights")
-class ChangedWeights(Compressor):
+class WeightPerturbation(Compressor):
     """A share of all weights grows or shrinks by a part of itself."""
 
     suffix: ClassVar[str] = ".keras"

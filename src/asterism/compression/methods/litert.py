@@ -43,7 +43,7 @@ class LiteRtQuantisation(Compressor):
 
 
 @COMPRESSORS.register("litert_dynamic_range")
-class DynamicRange(LiteRtQuantisation):
+class DynamicRangeQuantisation(LiteRtQuantisation):
     """8-bit weights; activations are quantised as they come."""
 
     @staticmethod
@@ -53,7 +53,7 @@ class DynamicRange(LiteRtQuantisation):
 
 
 @COMPRESSORS.register("litert_float16")
-class Float16(LiteRtQuantisation):
+class Float16Quantisation(LiteRtQuantisation):
     """Weights of 16 bits."""
 
     @staticmethod
@@ -65,7 +65,7 @@ class Float16(LiteRtQuantisation):
 
 
 @COMPRESSORS.register("litert_full_integer")
-class FullInteger(LiteRtQuantisation):
+class FullIntegerQuantisation(LiteRtQuantisation):
     """8-bit weights and activations, whose ranges are measured on training images."""
 
     class Options(ParameterSection):

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
-from asterism.compression.onnx_quantiser import calibration_reader, without_advice
+from asterism.compression.onnx_quantiser import make_calibration_reader, silence_advice
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.formats.keras import save_onnx
@@ -37,7 +37,7 @@ class OnnxQuantisation(Compressor):
         with tempfile.TemporaryDirectory() as folder:
             exported = Path(folder) / "model.onnx"
             save_onnx(model, exported)
-            with without_advice():
+            with silence_advice():
                 cls.quantise(exported, options, training, target)
 
     @staticmethod
@@ -79,5 +79,7 @@ class OnnxStaticInt8(OnnxQuantisation):
 
         images = training.inputs[: options.calibration_images]
         quantization.quantize_static(
-            exported, target, calibration_reader({"images": image[np.newaxis]} for image in images)
+            exported,
+            target,
+            make_calibration_reader({"images": image[np.newaxis]} for image in images),
         )

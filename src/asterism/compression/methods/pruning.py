@@ -43,7 +43,7 @@ log = get_logger(__name__)
 Mask = NDArray[np.float32]
 
 
-def removable_convolutions(model: keras.Model) -> list[keras.layers.Layer]:
+def find_removable_convolutions(model: keras.Model) -> list[keras.layers.Layer]:
     """The convolutions whose filters can go.
 
     Not so where a channel ends in anything but a convolution or a dense layer: in a residual
@@ -57,8 +57,8 @@ def removable_convolutions(model: keras.Model) -> list[keras.layers.Layer]:
     return [la for la in convolutions if la.groups == 1 and _is_absorbed(la, model, sources)]
 
 
-def without_filters(model: keras.Model, kept: Mapping[str, NDArray[np.int64]]) -> keras.Model:
-    """The network with some filters less in some of its :func:`removable_convolutions`.
+def remove_filters(model: keras.Model, kept: Mapping[str, NDArray[np.int64]]) -> keras.Model:
+    """The network with some filters less in some of its :func:`find_removable_convolutions`.
 
     Args:
         model: left as it is.
@@ -157,9 +157,9 @@ def _sources(model: keras.Model) -> _Sources:
 
     Operations are layers, and what stands between them, as ``a + b`` does.
     """
-    from asterism.models.keras_models.layers import graph_of
+    from asterism.models.keras_models.layers import keras_graph
 
-    graph = graph_of(model)
+    graph = keras_graph(model)
     sources: _Sources = {operation: [] for operation in graph.operations}
     for nodes in graph._nodes_by_depth.values():
         for node in nodes:
@@ -227,7 +227,7 @@ class FilterPruning(Compressor):
         import keras
 
         kept = {}
-        for layer in removable_convolutions(model):
+        for layer in find_removable_convolutions(model):
             norms = np.abs(layer.kernel.numpy()).sum(axis=(0, 1, 2))
             kept[layer.name] = np.sort(
                 np.argsort(norms, kind="stable")[int(options.share * len(norms)) :]
@@ -238,7 +238,7 @@ class FilterPruning(Compressor):
             convolutions=len(kept),
             kept_whole=[name for name in convolutions if name not in kept],
         )
-        smaller = without_filters(model, kept)
+        smaller = remove_filters(model, kept)
         if smaller.count_params() == model.count_params():
             log.warning("no filter was removed: the model is tuned, but no smaller")
         _tune(smaller, [], options.tuning, training)

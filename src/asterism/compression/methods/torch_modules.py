@@ -42,7 +42,7 @@ class TorchCompressor(Compressor):
         example = as_torch_takes(training.inputs[:2])
         with deterministic(training.seed, "compress", "torch"):
             small = cls.smaller(TorchCopy(model), options, training)
-            program = exported(small, example)
+            program = export_program(small, example)
         save_program(program, target)
 
     @staticmethod
@@ -51,7 +51,7 @@ class TorchCompressor(Compressor):
         """The compressed module, which may be the copy itself."""
 
 
-def exported(module: torch.nn.Module, rows: torch.Tensor) -> torch.export.ExportedProgram:
+def export_program(module: torch.nn.Module, rows: torch.Tensor) -> torch.export.ExportedProgram:
     """A module as a program for any number of inputs, at least two of which are given."""
     import torch
 
@@ -59,7 +59,7 @@ def exported(module: torch.nn.Module, rows: torch.Tensor) -> torch.export.Export
     return torch.export.export(module, (rows,), dynamic_shapes=free)
 
 
-def quantised_graph(
+def quantise_graph(
     module: torch.nn.Module, rows: torch.Tensor, dynamic: bool = False
 ) -> torch.fx.GraphModule:
     """A module's graph, quantised by PT2E to 8 bits for processors of x86.
@@ -75,7 +75,7 @@ def quantised_graph(
     x86 = import_quietly("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
     quantiser = x86.X86InductorQuantizer()
     quantiser.set_global(x86.get_default_x86_inductor_quantization_config(is_dynamic=dynamic))
-    prepared = pt2e.prepare_pt2e(exported(module, rows).module(), quantiser)
+    prepared = pt2e.prepare_pt2e(export_program(module, rows).module(), quantiser)
     with torch.no_grad():
         prepared(rows)
     converted = pt2e.convert_pt2e(prepared)
@@ -97,7 +97,7 @@ def _quantised(copy: TorchCopy, chosen: Callable[[Any], Any]) -> TorchCopy:
 
 
 @COMPRESSORS.register("torch_dynamic_int8")
-class DynamicInt8(TorchCompressor):
+class DynamicInt8Quantisation(TorchCompressor):
     """TorchAO: dense layers with 8-bit weights; activations are quantised as they come."""
 
     @staticmethod
@@ -107,7 +107,7 @@ class DynamicInt8(TorchCompressor):
 
 
 @COMPRESSORS.register("torch_weight_only")
-class WeightOnly(TorchCompressor):
+class WeightOnlyQuantisation(TorchCompressor):
     """TorchAO: dense layers with weights of few bits, which are kept in bytes in the file."""
 
     class Options(ParameterSection):
@@ -125,7 +125,7 @@ class WeightOnly(TorchCompressor):
 
 
 @COMPRESSORS.register("torch_static_pt2e")
-class StaticPt2e(TorchCompressor):
+class StaticPt2eQuantisation(TorchCompressor):
     """TorchAO's PT2E: 8-bit weights and activations, whose ranges are measured on images."""
 
     class Options(ParameterSection):
@@ -138,7 +138,7 @@ class StaticPt2e(TorchCompressor):
         """See :meth:`TorchCompressor.smaller`."""
         from asterism.models.training.torch_copies import as_torch_takes
 
-        return quantised_graph(copy, as_torch_takes(training.inputs[: options.calibration_images]))
+        return quantise_graph(copy, as_torch_takes(training.inputs[: options.calibration_images]))
 
 
 @COMPRESSORS.register("torch_pruned")

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 
 from asterism.core.files.interrupts import require_uninterrupted
 from asterism.core.files.limits import (
-    opened_zip,
+    open_zip,
     parse_json,
-    read_within,
+    read_within_limit,
     require_few_values,
-    require_room,
-    require_size,
+    require_file_within_limit,
+    require_size_within_limit,
 )
-from asterism.core.files.os_errors import writing_to
+from asterism.core.files.os_errors import name_path_in_os_errors
 from asterism.core.files.plain_files import require_inside
 from asterism.core.files.temporary import flush, flush_names, scratch_beside
 from asterism.core.messages.errors import UserError, reading
@@ -69,7 +69,7 @@ def replacing(path: Path) -> Iterator[Path]:
         is_inside = outer is not None and path.is_relative_to(outer)
         token = _unfinished.set(outer if is_inside else temporary)
         try:
-            with writing_to(path):
+            with name_path_in_os_errors(path):
                 yield temporary
                 if not is_inside:
                     flush(temporary)
@@ -111,11 +111,11 @@ def read_json(path: Path) -> Any:
         UserError: the file is missing, too large, nested too deeply, or is not JSON.
     """
     with reading(str(path)):
-        text = read_within(path, "limits.text_mb")
+        text = read_within_limit(path, "limits.text_mb")
     return parse_json(text, str(path))
 
 
-def write_nothing(metrics: Path, folder: Path) -> None:
+def write_empty_results(metrics: Path, folder: Path) -> None:
     """Write the results of a stage that has nothing to do: no numbers, and an empty folder."""
     folder.mkdir(parents=True)
     write_json(metrics, {})
@@ -150,14 +150,14 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     with reading(f"arrays from {path}"):
         if not zipfile.is_zipfile(path):
             raise ValueError("it is damaged, or is no .npz file")
-        with opened_zip(path, "limits.array_mb") as archive:
+        with open_zip(path, "limits.array_mb") as archive:
             return {
                 entry.filename.removesuffix(".npy"): _array(archive, entry)
                 for entry in archive.infolist()
             }
 
 
-def array_types(path: Path) -> dict[str, np.dtype[Any]]:
+def read_array_types(path: Path) -> dict[str, np.dtype[Any]]:
     """Types of the arrays of an ``.npz``, or of a ``.npy``'s under ``""``; no values are read.
 
     Raises:
@@ -169,7 +169,7 @@ def array_types(path: Path) -> dict[str, np.dtype[Any]]:
             with open_regular(path) as file:
                 return {"": _stated(file)[1]}
         found = {}
-        with opened_zip(path, "limits.array_mb") as archive:
+        with open_zip(path, "limits.array_mb") as archive:
             for entry in archive.infolist():
                 with archive.open(entry) as member:
                     found[entry.filename.removesuffix(".npy")] = _stated(member)[1]
@@ -221,7 +221,7 @@ def read_array(path: Path) -> NDArray[Any]:
     """
     require_file(path, ".npy file")
     with reading(f"the array {path}"):
-        require_size(path, "limits.array_mb")
+        require_file_within_limit(path, "limits.array_mb")
         with path.open("rb") as file:
             size, header = _declared_size(file)
             if size + header != path.stat().st_size:
@@ -271,7 +271,7 @@ def read_sparse(path: Path) -> sparse.csr_array:
         if arrays["format"].tobytes() != b"csr":
             raise ValueError("it is no matrix by rows")
         rows, columns = (int(size) for size in arrays["shape"])
-        require_room(columns * 8, "limits.array_mb", f"{path} declares rows")
+        require_size_within_limit(columns * 8, "limits.array_mb", f"{path} declares rows")
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])
         matrix = sparse.csr_array(parts, shape=(rows, columns))
         matrix.check_format(full_check=True)  # the code behind it trusts the indices
@@ -312,7 +312,7 @@ def read_table(path: Path) -> pl.DataFrame:
     import polars as pl
 
     with reading(f"the table {path}"):
-        text = read_within(path, "limits.text_mb")
+        text = read_within_limit(path, "limits.text_mb")
         columns = _most_columns(text)
         if columns > _MOST_COLUMNS:
             raise ValueError(f"it has more than {_MOST_COLUMNS:,} columns")

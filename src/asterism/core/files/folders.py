@@ -25,7 +25,7 @@ from asterism.core.settings import machine
 _MOST, _DEEPEST = 2_000_000, 60
 
 
-def lies_in(folder: Path, path: Path) -> bool:
+def is_path_inside(folder: Path, path: Path) -> bool:
     """Whether a path leads into a folder, also after its links are followed."""
     try:
         target = path.resolve()
@@ -35,7 +35,7 @@ def lies_in(folder: Path, path: Path) -> bool:
         return False
 
 
-def files_in(folder: Path, below: bool = True) -> list[Path]:
+def list_plain_files(folder: Path, below: bool = True) -> list[Path]:
     """The plain files of a folder that somebody else may have made, in the order of their names.
 
     Links to folders are not followed, and links to files of the folder are such files. Pipes and
@@ -61,7 +61,7 @@ def files_in(folder: Path, below: bool = True) -> list[Path]:
                         f"{folder} holds more than {_MOST:,} files or {_DEEPEST} levels of "
                         "folders: name a smaller folder"
                     )
-                if entry.is_symlink() and not (lies_in(folder, path) and path.exists()):
+                if entry.is_symlink() and not (is_path_inside(folder, path) and path.exists()):
                     raise UserError(
                         f"{path} is a link that leads out of {folder}, or to nothing: put the file "
                         "itself there, or remove the link"
@@ -94,32 +94,32 @@ _MOST_LINKS = 40
 _ROOT = 0
 
 
-def own_folder(folder: Path) -> Path:
+def make_private_folder(folder: Path) -> Path:
     """The folder, made where it is not there.
 
     Raises:
-        UserError: somebody else can write to it, see :func:`require_own`.
+        UserError: somebody else can write to it, see :func:`require_private`.
     """
     for place in reversed((folder, *folder.parents)):  # all that is made is closed to others
         if not place.exists():
             place.mkdir(mode=0o700, exist_ok=True)
-    require_own(folder)
+    require_private(folder)
     return folder
 
 
 @contextmanager
-def own_temporary_folder() -> Iterator[Path]:
+def private_temporary_folder() -> Iterator[Path]:
     """A folder for scripts that are run and packages that they import; gone at the end.
 
     Raises:
         UserError: others can take its place, since they may rename what lies beside it.
     """
     with tempfile.TemporaryDirectory() as folder:
-        require_own(Path(folder))
+        require_private(Path(folder))
         yield Path(folder)
 
 
-def require_own(path: Path) -> None:
+def require_private(path: Path) -> None:
     """Reject a file or folder that somebody else can change, or put another one in the place of.
 
     It, all folders above it, and all links on the way belong to this user or to root, and nobody

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.folders import files_in
+from asterism.core.files.folders import list_plain_files
 from asterism.core.messages.errors import reading
 from asterism.core.settings.regular_files import open_regular
 
 
-def digest_of(path: Path) -> str:
+def hash_path(path: Path) -> str:
     """A hash of a file's content, or of the names and contents of all files of a folder.
 
     Args:
@@ -33,18 +33,18 @@ def digest_of(path: Path) -> str:
             with open_regular(path) as content:
                 return hashlib.file_digest(content, "sha256").hexdigest()
         whole = hashlib.sha256()
-        for file in files_in(path):
-            whole.update(f"{file.relative_to(path).as_posix()}\0{digest_of(file)}\0".encode())
+        for file in list_plain_files(path):
+            whole.update(f"{file.relative_to(path).as_posix()}\0{hash_path(file)}\0".encode())
         return whole.hexdigest()
 
 
-def md5_of(path: Path) -> str:
+def compute_md5(path: Path) -> str:
     """The MD5 of a file, by which DVC names it."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
-def digest_of_arrays(arrays: Iterable[NDArray[Any]]) -> str:
+def hash_arrays(arrays: Iterable[NDArray[Any]]) -> str:
     """A hash of the types, shapes and numbers of arrays, as 64 hexadecimal digits."""
     whole = hashlib.sha256()
     for array in arrays:

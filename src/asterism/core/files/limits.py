@@ -44,7 +44,7 @@ _ENDS = {b"PK\x05\x06": ("<L", 12), b"PK\x06\x06": ("<Q", 40)}
 _TAIL = 65_535 + 98
 
 
-def require_room(wanted: int, limit: machine.Limit, what: str) -> None:
+def require_size_within_limit(wanted: int, limit: machine.Limit, what: str) -> None:
     """Reject a size that exceeds this machine's limit, before the memory is allocated.
 
     Args:
@@ -63,7 +63,7 @@ def require_room(wanted: int, limit: machine.Limit, what: str) -> None:
         )
 
 
-def read_within(path: Path, limit: machine.Limit) -> bytes:
+def read_within_limit(path: Path, limit: machine.Limit) -> bytes:
     """The content of a file that is no larger than the machine's limit.
 
     Raises:
@@ -72,11 +72,11 @@ def read_within(path: Path, limit: machine.Limit) -> bytes:
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        require_room(size, limit, f"{path} has a size")
+        require_size_within_limit(size, limit, f"{path} has a size")
         return file.read(size)
 
 
-def require_size(path: Path, limit: machine.Limit) -> None:
+def require_file_within_limit(path: Path, limit: machine.Limit) -> None:
     """Reject a file that is larger than the machine's limit.
 
     Raises:
@@ -84,7 +84,7 @@ def require_size(path: Path, limit: machine.Limit) -> None:
         OSError: it cannot be looked at, or is no plain file (a pipe, a device).
     """
     with open_regular(path) as file:
-        require_room(os.fstat(file.fileno()).st_size, limit, f"{path} has a size")
+        require_size_within_limit(os.fstat(file.fileno()).st_size, limit, f"{path} has a size")
 
 
 def require_few_values(mappings: int, lists: int, values: int, source: str) -> None:
@@ -98,7 +98,9 @@ def require_few_values(mappings: int, lists: int, values: int, source: str) -> N
         UserError: they take more than ten times ``limits.text_mb``.
     """
     taken = mappings * _MAPPING + lists * _LIST + values * _VALUE
-    require_room(taken // _EXPANSION, "limits.text_mb", f"{source} holds the values of a text")
+    require_size_within_limit(
+        taken // _EXPANSION, "limits.text_mb", f"{source} holds the values of a text"
+    )
 
 
 def parse_json(text: str | bytes, source: str) -> Any:
@@ -138,7 +140,7 @@ def _megabytes(size: int) -> str:
 
 
 @contextmanager
-def opened_zip(path: Path, limit: machine.Limit) -> Iterator[zipfile.ZipFile]:
+def open_zip(path: Path, limit: machine.Limit) -> Iterator[zipfile.ZipFile]:
     """A zip archive whose members together stay within the machine's limit.
 
     Members are stored or deflated, with different names and places in the file. None declares more
@@ -149,13 +151,13 @@ def opened_zip(path: Path, limit: machine.Limit) -> Iterator[zipfile.ZipFile]:
         zipfile.BadZipFile: the file is no archive, or is damaged.
         OSError: the file cannot be read.
     """
-    require_size(path, limit)
+    require_file_within_limit(path, limit)
     with open_regular(path) as file:
         _require_short_list(file, path)
         with zipfile.ZipFile(file) as archive:
             _require_honest(archive.infolist(), path)
             declared = sum(entry.file_size for entry in archive.infolist())
-            require_room(declared, limit, f"{path} declares content")
+            require_size_within_limit(declared, limit, f"{path} declares content")
             yield archive
 
 

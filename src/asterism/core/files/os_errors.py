@@ -31,7 +31,7 @@ _ADVICE = {
 
 
 @contextmanager
-def rejections_told() -> Iterator[None]:
+def report_os_errors() -> Iterator[None]:
     """A place that cannot be read or written is the user's error, wherever the block meets it.
 
     So is a lack of memory. For the top of a command or a stage: code below need not handle
@@ -49,12 +49,12 @@ def rejections_told() -> Iterator[None]:
             "or run fewer processes side by side"
         ) from None
     except OSError as error:
-        if not (told := rejection_line(error)):
+        if not (told := describe_os_error(error)):
             raise
         raise UserError(told) from None
 
 
-def rejection_line(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """A line for a place that cannot be used: which, why and what to do; empty for other errors."""
     advice = _ADVICE.get(error.errno or 0)
     path = _path(error)
@@ -67,7 +67,7 @@ def rejection_line(error: OSError) -> str:
 
 
 @contextmanager
-def writing_to(path: Path) -> Iterator[None]:
+def name_path_in_os_errors(path: Path) -> Iterator[None]:
     """A rejection in the block names the path, where it names none: one to write never does."""
     try:
         yield
@@ -93,5 +93,5 @@ def _elsewhere(path: Path) -> str:
     """How the user can name another place, where a fact of the machine has named this one."""
     key = None
     with suppress(OSError, UserError):  # what tells these facts may be what cannot be read
-        key = machine.setting_behind(path)
+        key = machine.find_setting_of_path(path)
     return "" if key is None else f", or name another by {machine.how_to_set(key)}"

@@ -116,7 +116,7 @@ def require_inside(path: Path) -> None:
         try:
             require_no_link(here, place.parent)
         except UserError:
-            if machine.setting_behind(place) is None:
+            if machine.find_setting_of_path(place) is None:
                 raise
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from asterism.core.files.folders import lies_in
+from asterism.core.files.folders import is_path_inside
 from asterism.core.messages.errors import UserError
 
 #: The committed placeholder that stands for no file of the user's.
@@ -49,7 +49,7 @@ def no_file(instead: str) -> AfterValidator:
     return AfterValidator(require)
 
 
-def whole_path(path: Path) -> Path:
+def absolute_path(path: Path) -> Path:
     """A path from the root, with the name that was given: a link's own, not that of its target.
 
     Caches of downloads keep files under numbers, and links with the names that say what they are.
@@ -58,7 +58,7 @@ def whole_path(path: Path) -> Path:
     return path.parent.resolve() / path.name if named else path.resolve()
 
 
-def inside(folder: Path, name: str, source: str) -> Path:
+def resolve_inside(folder: Path, name: str, source: str) -> Path:
     """The path of a file that another file names, which must lie in the folder or below it.
 
     A stage that depends on a folder runs again only when a file in it changes. So no file outside
@@ -74,7 +74,7 @@ def inside(folder: Path, name: str, source: str) -> Path:
     """
     absolute = PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute()
     path = folder / name
-    if absolute or ".." in PurePosixPath(name).parts or not lies_in(folder, path):
+    if absolute or ".." in PurePosixPath(name).parts or not is_path_inside(folder, path):
         raise UserError(
             f"{source} names {name!r}, which is not in {folder}: put the file there, and write its "
             "path relative to that folder"

@@ -92,7 +92,7 @@ def report_progress_to(path: Path) -> Iterator[None]:
         del os.environ[_REPORT]
 
 
-def read_share(path: Path) -> Progress | None:
+def read_progress(path: Path) -> Progress | None:
     """What a bar has left under :func:`report_progress_to`; None for nothing."""
     try:
         return Progress(*json.loads(path.read_text(encoding="utf-8")))
@@ -192,7 +192,7 @@ def configure_logging(log: int | None = None, level: int = logging.INFO) -> None
     _through_logging()
 
 
-def log_within_a_program() -> None:
+def log_to_stderr() -> None:
     """Readable lines to standard error for a program that imports Asterism, and sets up no log."""
     if structlog.is_configured():
         return

@@ -114,7 +114,7 @@ def prefix_errors(key: str) -> Iterator[None]:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def name_file_in_errors(path: Path) -> Iterator[None]:
     """A user's error in the block names this file, or the folder of files, wherever it is from."""
     try:
         yield
@@ -162,8 +162,8 @@ def _why(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, KeyError):
-        return f"there is no {telling_line(str(error))} in it"
-    return telling_line(str(error)) or type(error).__name__
+        return f"there is no {extract_reason(str(error))} in it"
+    return extract_reason(str(error)) or type(error).__name__
 
 
 #: Lines by which Keras only announces what it has to say.
@@ -171,7 +171,7 @@ _ANNOUNCED = re.compile(r"Exception encountered when calling \S+\.$")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def telling_line(said: str, limit: int = 200) -> str:
+def extract_reason(said: str, limit: int = 200) -> str:
     """The line of a library's message that says why; nothing of an empty one.
 
     It is the first that announces no other or, where the message quotes a traceback, the one that

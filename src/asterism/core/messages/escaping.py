@@ -33,12 +33,12 @@ def _is_seen(letter: str) -> bool:
     return category[0] in "LMNPS" or category == "Zs"
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
+def pluralise(count: int, noun: str, plural: str = "") -> str:
     """``1 query`` and ``2 queries``; the plural is the noun with an s where none is given."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
-def name_first(names: Sequence[str], most: int = 3) -> str:
+def list_first(names: Sequence[str], most: int = 3) -> str:
     """``a, b, c and 2 more``: the first names, and how many are left out where there are more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

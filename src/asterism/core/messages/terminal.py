@@ -112,7 +112,7 @@ def is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
-def drawn_on() -> TextIO | None:
+def raw_terminal() -> TextIO | None:
     """Standard error as it is, for who moves on it and escapes texts; None if it is no terminal."""
     stream = sys.stderr.beneath if isinstance(sys.stderr, EscapedStream) else sys.stderr
     return stream if stream is not None and stream.isatty() else None

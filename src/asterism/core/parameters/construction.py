@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection, validate, why_rejected
-from asterism.core.parameters.registry import Registry, closest
+from asterism.core.parameters.params import ParameterSection, rejection_reason, validate
+from asterism.core.parameters.registry import Registry, suggest_closest
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
         if option not in known:
             raise UserError(
                 f"the {registry.kind} {name} has no option called {option!r}"
-                f"{closest(option, known)} (known: {', '.join(known) or 'none'})"
+                f"{suggest_closest(option, known)} (known: {', '.join(known) or 'none'})"
             )
     try:
         made: T = _adapter(plugin).validate_python(dict(options))
@@ -81,7 +81,7 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
         where = ".".join([name, *map(str, first["loc"])])
         whole = first["type"] in ("value_error", "missing")
         given = "" if whole else f" is {first['input']!r}"
-        raise UserError(f"the {registry.kind} {where}{given}: {why_rejected(first)}") from None
+        raise UserError(f"the {registry.kind} {where}{given}: {rejection_reason(first)}") from None
     return made
 
 

@@ -24,8 +24,8 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.registry import closest
-from asterism.core.parameters.validation import REJECTED, checked_names, offer
+from asterism.core.parameters.registry import suggest_closest
+from asterism.core.parameters.validation import REJECTED, require_accepted, validate_names
 from asterism.core.settings.yaml_files import read_yaml
 
 
@@ -43,7 +43,7 @@ class ParameterSection(BaseModel):
 
     @model_validator(mode="after")
     def _is_accepted(self) -> Self:
-        return self if self.accepted_by is None else offer(self.accepted_by, self)
+        return self if self.accepted_by is None else require_accepted(self.accepted_by, self)
 
 
 #: Root of a run's random streams.
@@ -111,7 +111,7 @@ def validate(
     for key in _not_given(values):
         raise UserError(f"{source}: {key} has to be given")
     try:
-        with checked_names() if names else nullcontext():
+        with validate_names() if names else nullcontext():
             return schema.model_validate(values)
     except ValidationError as error:
         raise UserError(f"{source}: {_explain(error.errors(), schema, values)}") from None
@@ -125,7 +125,7 @@ def _not_given(values: Any, prefix: str = "") -> Iterator[str]:
         yield prefix
 
 
-def why_rejected(error: ErrorDetails) -> str:
+def rejection_reason(error: ErrorDetails) -> str:
     """What a validator that raised a ``ValueError`` says, without Pydantic's own words."""
     return error["msg"].removeprefix("Value error, ")
 
@@ -136,7 +136,7 @@ def _explain(
     error = _most_telling(errors)
     location, sections = _follow(error, schema, values)
     if error["loc"][-1:] == _IS_KEY:
-        group, reason = ".".join(location[:-1]), why_rejected(error)
+        group, reason = ".".join(location[:-1]), rejection_reason(error)
         named = "" if error["type"] == "value_error" else f"the key {error['input']!r}: "
         return f"{group}: {named}{reason[0].lower() + reason[1:] if named else reason}"
     key = ".".join(location)
@@ -145,9 +145,9 @@ def _explain(
     if error["type"] == "extra_forbidden":
         known = [name for section in sections for name in section.model_fields]
         expected = f" (known: {', '.join(known)})" if known else ""
-        return f"unknown parameter {key}{closest(location[-1], known)}{expected}"
+        return f"unknown parameter {key}{suggest_closest(location[-1], known)}{expected}"
     if error["type"] in (REJECTED, "value_error"):  # whoever raised it says what is wrong
-        return f"{key}: {why_rejected(error)}" if key else why_rejected(error)
+        return f"{key}: {rejection_reason(error)}" if key else rejection_reason(error)
     if error["type"] == "model_type":
         given = error["input"]
         chosen = f"; one of conf/ is chosen by {'/'.join(location)}={given}"
@@ -156,7 +156,7 @@ def _explain(
     if error["type"] == "union_tag_invalid":
         context = error["ctx"]
         tag, given, expected = (context[k] for k in ("discriminator", "tag", "expected_tags"))
-        hint = closest(given, _quoted(expected))
+        hint = suggest_closest(given, _quoted(expected))
         return f"{key}.{tag.strip(_QUOTE)} is {given!r}: it should be {expected}{hint}"
     # The members of a union reject a value one by one.
     together = [e["msg"] for e in errors if _follow(e, schema, values)[0] == location]
@@ -166,7 +166,11 @@ def _explain(
         given, choices = str(error["input"]), _quoted(error["ctx"]["expected"])
         # A word that YAML or Hydra reads as a number, such as nan.
         is_word = given in choices
-        told += f'; to mean the word, quote it: "{given}"' if is_word else closest(given, choices)
+        told += (
+            f'; to mean the word, quote it: "{given}"'
+            if is_word
+            else suggest_closest(given, choices)
+        )
     return told
 
 
@@ -177,7 +181,7 @@ def _most_telling(errors: list[ErrorDetails]) -> ErrorDetails:
         *group, wanted = first["loc"]
         for error in errors:
             beside = error["type"] == "extra_forbidden" and [*error["loc"][:-1]] == group
-            if beside and closest(str(error["loc"][-1]), [str(wanted)]):
+            if beside and suggest_closest(str(error["loc"][-1]), [str(wanted)]):
                 return error
     return first
 
@@ -228,7 +232,7 @@ def _tagged(section: type[ParameterSection], tag: int | str) -> bool:
 
 
 @dataclass(frozen=True)
-class Source:
+class PaperSource:
     """The place in a paper that a parameter or its default comes from; a note of its annotation.
 
     Attributes:

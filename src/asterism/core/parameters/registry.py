@@ -14,7 +14,7 @@ from asterism.core.messages.errors import UserError
 T = TypeVar("T")
 
 
-def closest(name: str, known: list[str]) -> str:
+def suggest_closest(name: str, known: list[str]) -> str:
     """``"; did you mean X?"`` where a known name is close to the given one, else nothing."""
     matches = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {matches[0]!r}?" if matches else ""
@@ -23,7 +23,7 @@ def closest(name: str, known: list[str]) -> str:
 def unknown(kind: str, name: str, known: list[str]) -> UserError:
     """The error that says that nothing of a kind is called ``name``, and what there is."""
     return UserError(
-        f"no {kind} is called {name!r}{closest(name, known)} (known: {', '.join(known)})"
+        f"no {kind} is called {name!r}{suggest_closest(name, known)} (known: {', '.join(known)})"
     )
 
 

@@ -5,7 +5,7 @@ file or folder in a path, and plain text to HTML and to a figure's title.
 
 For names of plug-ins, a section says where what it names is registered, as text: plug-ins import
 their parameters, so parameters cannot import plug-ins. Composition checks names
-(:func:`checked_names`); a stage does not, for it looks up what it needs.
+(:func:`validate_names`); a stage does not, for it looks up what it needs.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _checking: ContextVar[bool] = ContextVar("checking", default=False)
 
 
 @contextmanager
-def checked_names() -> Iterator[None]:
+def validate_names() -> Iterator[None]:
     """Validation in the block checks names too."""
     token = _checking.set(True)
     try:
@@ -89,10 +89,10 @@ def accepted_by(judge: str) -> AfterValidator:
     Args:
         judge: ``package.module:callable`` that raises a :class:`UserError` where it does not.
     """
-    return AfterValidator(partial(offer, judge))
+    return AfterValidator(partial(require_accepted, judge))
 
 
-def offer(judge: str, value: T) -> T:
+def require_accepted(judge: str, value: T) -> T:
     """The value, after ``judge`` has taken it where names are checked.
 
     Raises:
@@ -105,7 +105,7 @@ def offer(judge: str, value: T) -> T:
 
 
 @cache
-def names_in(registry: str) -> list[str]:
+def registered_names(registry: str) -> list[str]:
     """The names in the registry at ``module:VARIABLE``, sorted, read from the plug-ins' source.
 
     Importing the plug-ins may take as long as importing TensorFlow. They are imported all the
@@ -143,9 +143,9 @@ def _registered(tree: ast.Module, variable: str) -> Iterator[ast.expr]:
 
 def _require_name(registry: str, name: str) -> str:
     require_label(name)
-    if _checking.get() and name not in names_in(registry):
+    if _checking.get() and name not in registered_names(registry):
         with _rejecting():
-            raise unknown(_find(registry).kind, name, names_in(registry))
+            raise unknown(_find(registry).kind, name, registered_names(registry))
     return name
 
 

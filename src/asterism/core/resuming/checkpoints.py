@@ -179,7 +179,7 @@ def _facts(folder: Path) -> list[Any]:
     return facts
 
 
-def count_appended(folder: Path) -> int:
+def count_appended_items(folder: Path) -> int:
     """How many items the files in a folder hold to which a stage only ever adds files.
 
     A file's name is the total number of items saved so far, this file included.

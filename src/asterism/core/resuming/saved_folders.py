@@ -23,9 +23,9 @@ from typing import TypeVar
 from asterism.core.files import plain_files
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.folders import remove_tree
-from asterism.core.files.limits import require_room
+from asterism.core.files.limits import require_size_within_limit
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.core.settings import machine
 
 log = get_logger(__name__)
@@ -147,7 +147,7 @@ def read(folder: Path, load: Callable[[Path], R]) -> R:
             raise DamagedError("its files are not those that were written")
         return load(folder)
     except _WRONG as error:
-        raise DamagedError(telling_line(str(error)) or type(error).__name__) from error
+        raise DamagedError(extract_reason(str(error)) or type(error).__name__) from error
     except OSError as error:
         if error.errno not in _UNREADABLE:
             raise
@@ -266,5 +266,5 @@ def _digests(folder: Path, known: Mapping[str, str] = MappingProxyType({})) -> d
 def _digest(path: str) -> str:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
         size = os.fstat(file.fileno()).st_size  # what is larger no reader takes
-        require_room(size, "limits.array_mb", f"{path} has a size")
+        require_size_within_limit(size, "limits.array_mb", f"{path} has a size")
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.files.hashes import md5_of
+from asterism.core.files.hashes import compute_md5
 from asterism.core.files.locks import hold_lock_now, is_lock_held, share_lock
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
@@ -37,7 +37,7 @@ _CHECKPOINT = ".checkpoint"
 
 
 @dataclass(frozen=True)
-class Run:
+class RunState:
     """The state of one run of a stage.
 
     Attributes:
@@ -170,15 +170,15 @@ class Run:
 def _content(path: Path) -> str | dict[str, str]:
     """MD5 of a file, or of each of a folder's files by relative path."""
     if not path.is_dir():
-        return md5_of(path)
+        return compute_md5(path)
     found = sorted(file for file in path.rglob("*") if file.is_file())
-    return {file.relative_to(path).as_posix(): md5_of(file) for file in found}
+    return {file.relative_to(path).as_posix(): compute_md5(file) for file in found}
 
 
-def runs_with_state() -> list[Run]:
+def runs_with_state() -> list[RunState]:
     """All runs that have state, by stage and key; links and other names are left out."""
     root = runs_folder()
-    return [Run(stage, key) for stage in _names(root) for key in _names(root / stage, _KEY)]
+    return [RunState(stage, key) for stage in _names(root) for key in _names(root / stage, _KEY)]
 
 
 def runs_folder() -> Path:

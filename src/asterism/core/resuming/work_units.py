@@ -28,13 +28,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.state import Run
+from asterism.core.resuming.state import RunState
 from asterism.core.settings.yaml_files import read_yaml
 
 #: The stages, and what each depends on.
@@ -134,7 +134,7 @@ class SharedWorkUnits(WorkUnits):
         address: str = "",
         outputs: Sequence[Path] = (),
     ) -> None:
-        self._stage, self._run, self._part = stage, Run(stage, key[:32]), part
+        self._stage, self._run, self._part = stage, RunState(stage, key[:32]), part
         self._address, self._outputs = address, outputs
         self._using = ExitStack()
 
@@ -226,10 +226,10 @@ def work_units(
     label = name if variant is None else f"{name}-{variant}"
     key = _key(label, name, params.model_dump(mode="json"), inputs)
     address = name if variant is None else f"{name}@{variant}"
-    return SharedWorkUnits(label, key, part.get(), address, outputs_of(name, variant))
+    return SharedWorkUnits(label, key, part.get(), address, stage_outputs(name, variant))
 
 
-def run_of(name: str, facts: Any, inputs: Iterable[Path]) -> Run:
+def stage_run(name: str, facts: Any, inputs: Iterable[Path]) -> RunState:
     """The state of a stage that is not cut into units, by what its content depends on.
 
     Args:
@@ -240,10 +240,10 @@ def run_of(name: str, facts: Any, inputs: Iterable[Path]) -> Run:
     Raises:
         UserError: ``dvc.yaml`` has no such stage.
     """
-    return Run(name, _key(name, name, facts, inputs)[:32])
+    return RunState(name, _key(name, name, facts, inputs)[:32])
 
 
-def outputs_of(name: str, variant: str | None = None) -> list[Path]:
+def stage_outputs(name: str, variant: str | None = None) -> list[Path]:
     """What a stage writes, as ``dvc.yaml`` lists it; a variant has outputs of its own."""
     definition = _definition(name)
     listed = [out for kind in ("outs", "metrics", "plots") for out in definition.get(kind, [])]
@@ -291,7 +291,7 @@ def dependency_key(stage: str, params: Any, paths: Iterable[Path]) -> str:
     digest = hashlib.sha256(json.dumps([stage, params], sort_keys=True).encode())
     for path in sorted(paths):
         for file in _files(path):
-            digest.update(f"\0{file.as_posix()}\0{digest_of(file)}".encode())
+            digest.update(f"\0{file.as_posix()}\0{hash_path(file)}".encode())
     return digest.hexdigest()
 
 

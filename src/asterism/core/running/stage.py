@@ -21,7 +21,7 @@ from types import ModuleType
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.interrupts import INTERRUPTED
-from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.os_errors import report_os_errors
 from asterism.core.files.plain_files import open_log
 from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.messages.errors import UserError, missing_extra
@@ -74,7 +74,7 @@ def _run(folder: Path, name: str, arguments: list[str], tidy: Callable[[], None]
         variant, which = arguments[:-2], arguments[-1]
     label = "-".join([name, *variant])
     try:
-        with rejections_told():
+        with report_os_errors():
             if which:
                 part.set(UnitShare.parse(which))
                 label += f"-part-{platform.node()}-{os.getpid()}"

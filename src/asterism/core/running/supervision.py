@@ -29,7 +29,7 @@ from pathlib import Path
 
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.messages.escaping import printable
-from asterism.core.workers.processes import adopt_orphans, end_all_below, killed_with_parent
+from asterism.core.workers.processes import adopt_orphans, die_with_parent, kill_descendants
 
 #: Seconds between two looks at the parent.
 _LOOK_SECONDS = 0.1
@@ -38,7 +38,7 @@ _LOOK_SECONDS = 0.1
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def supervised(label: str, work: Callable[[], int]) -> int:
+def run_supervised(label: str, work: Callable[[], int]) -> int:
     """Do the work in a process of its own, and leave none behind.
 
     SIGINT, SIGTERM and SIGHUP end it at once, and so does the end of this process' parent. A
@@ -129,7 +129,7 @@ def _reap(label: str, ends: int, scratch: str | None) -> bool:
 
 
 def _clear_up(scratch: str | None) -> None:
-    end_all_below()
+    kill_descendants()
     if scratch is not None:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -139,7 +139,7 @@ def _become_worker(reaper: int) -> None:
     signal.set_wakeup_fd(-1)
     for number in (*_ENDINGS, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
-    killed_with_parent(reaper)
+    die_with_parent(reaper)
 
 
 def _watch_over(label: str, worker: int, ends: int, woken: int) -> int:

@@ -74,7 +74,7 @@ def state_store() -> str:
 
     It is empty where they do.
     """
-    return str(_setting("state.store", project_of(Path.cwd())) or "")
+    return str(_setting("state.store", find_project_root(Path.cwd())) or "")
 
 
 def state_days() -> float:
@@ -83,7 +83,7 @@ def state_days() -> float:
     Raises:
         UserError: the setting is no positive number.
     """
-    value = _setting("state.days", project_of(Path.cwd()))
+    value = _setting("state.days", find_project_root(Path.cwd()))
     try:
         days = _STATE_DAYS if value is None else float(value)
     except ValueError:
@@ -99,7 +99,7 @@ def device() -> str:
     Raises:
         UserError: the setting names something else.
     """
-    value = _setting("device", project_of(Path.cwd())) or "cpu"
+    value = _setting("device", find_project_root(Path.cwd())) or "cpu"
     if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", value):
         raise UserError(f"{how_to_set('device')} is {value!r}: it should be cpu, cuda, or cuda:1")
     return value
@@ -111,7 +111,7 @@ def limit(key: Limit) -> int:
     Raises:
         UserError: the setting is no whole number of MB from 1.
     """
-    value = _setting(key, project_of(Path.cwd()))
+    value = _setting(key, find_project_root(Path.cwd()))
     if value is None:
         return _LIMITS_MB[key] * MB
     if not re.fullmatch(r"[1-9][0-9]{0,11}", value):
@@ -131,7 +131,7 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), hard))
 
 
-def setting_behind(path: Path) -> str | None:
+def find_setting_of_path(path: Path) -> str | None:
     """The key of the folder in which an absolute path lies, or to which it leads; None of neither.
 
     Raises:
@@ -187,7 +187,7 @@ def _directory(key: str, default: str) -> Path:
         key: of the setting.
         default: a folder, or the function of ``platformdirs`` that tells it.
     """
-    project = project_of(Path.cwd())
+    project = find_project_root(Path.cwd())
     if value := _setting(key, project):
         return project / Path(value).expanduser()
     if not default.startswith("user_"):
@@ -207,7 +207,7 @@ def environment_variable(key: str) -> str:
     return "ASTERISM_" + key.upper().replace(".", "_")
 
 
-def project_of(folder: Path) -> Path:
+def find_project_root(folder: Path) -> Path:
     """The project's root, for its own folder and for a workspace below its ``.dvc``."""
     inside = [parent.parent for parent in folder.parents if parent.name == ".dvc"]
     return inside[-1] if inside else folder

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asterism.core.workers.channel import Channel
-from asterism.core.workers.processes import killed_with_parent
+from asterism.core.workers.processes import die_with_parent
 
 
 def name_function(function: Callable[..., Any]) -> str:
@@ -18,13 +18,15 @@ def name_function(function: Callable[..., Any]) -> str:
     return f"{function.__module__}:{function.__qualname__}"
 
 
-def function_called(name: str) -> Any:
+def find_function(name: str) -> Any:
     """The function that :func:`name_function` has named."""
     module, _, function = name.partition(":")
     return getattr(importlib.import_module(module), function)
 
 
-def enter(entry: str, arguments: Sequence[Any], descriptor: int, parent: int | None = None) -> None:
+def run_worker(
+    entry: str, arguments: Sequence[Any], descriptor: int, parent: int | None = None
+) -> None:
     """Be a worker until the function returns.
 
     Args:
@@ -33,12 +35,12 @@ def enter(entry: str, arguments: Sequence[Any], descriptor: int, parent: int | N
         arguments: JSON values.
         descriptor: the worker's end of the channel.
         parent: the process that started this one, if known, see
-            :func:`~asterism.core.workers.processes.killed_with_parent`.
+            :func:`~asterism.core.workers.processes.die_with_parent`.
     """
-    killed_with_parent(parent)
+    die_with_parent(parent)
     with Channel(socket.socket(fileno=descriptor)) as channel:
-        function_called(entry)(channel, *arguments)
+        find_function(entry)(channel, *arguments)
 
 
 if __name__ == "__main__":  # ENTRY ARGUMENTS DESCRIPTOR PARENT: what `spawn` starts
-    enter(sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    run_worker(sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -29,13 +29,13 @@ _LONGEST_LOOK = 2.0
 _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
 
 
-def killed_with_parent(parent: int | None = None) -> None:
+def die_with_parent(parent: int | None = None) -> None:
     """From now on, SIGKILL ends this process when its parent has ended.
 
     On Linux the system sends it, whatever this process is doing, even while a library holds the
     interpreter's lock. The system takes the *thread* that started this process for its
-    parent, so start it by :func:`started_to_last`. Elsewhere a thread keeps watch, which such a
-    library can hold up.
+    parent, so start it by :func:`start_in_lasting_thread`. Elsewhere a thread keeps watch, which
+    such a library can hold up.
 
     Args:
         parent: the process that started this one, if known; it may have ended already.
@@ -58,10 +58,10 @@ def interrupt_group_with_parent() -> None:
     _watch(os.getppid(), lambda: os.killpg(0, signal.SIGINT))
 
 
-def started_to_last(start: Callable[[], Started]) -> Started:
+def start_in_lasting_thread(start: Callable[[], Started]) -> Started:
     """Start a process in a thread that lasts as long as this process; what ``start`` returns.
 
-    For children that call :func:`killed_with_parent`: started in another thread, they would be
+    For children that call :func:`die_with_parent`: started in another thread, they would be
     killed when that thread ends.
     """
     return _starter().submit(start).result()
@@ -70,7 +70,7 @@ def started_to_last(start: Callable[[], Started]) -> Started:
 def run_alone(command: Sequence[str], seconds: float, **given: Any) -> int | None:
     """Run any command, without input, and kill what is left of its process group after it.
 
-    The command ends when this process does, see :func:`killed_with_parent`.
+    The command ends when this process does, see :func:`die_with_parent`.
 
     Args:
         command: program and arguments.
@@ -81,7 +81,7 @@ def run_alone(command: Sequence[str], seconds: float, **given: Any) -> int | Non
         The exit status; None where it took too long.
     """
     first = [sys.executable, "-I", __file__, str(os.getpid()), *command]
-    process = started_to_last(
+    process = start_in_lasting_thread(
         lambda: subprocess.Popen(first, stdin=subprocess.DEVNULL, start_new_session=True, **given)
     )
     countdown = Countdown(seconds)
@@ -102,7 +102,7 @@ def adopt_orphans() -> None:
         _control(_SET_CHILD_SUBREAPER, 1)
 
 
-def end_all_below() -> None:
+def kill_descendants() -> None:
     """Kill all descendants of this process, and wait until they have ended.
 
     After :func:`adopt_orphans` none is left. Without it, descendants whose parents have ended
@@ -185,5 +185,5 @@ def _forget_starter() -> None:
 os.register_at_fork(after_in_child=_forget_starter)
 
 if __name__ == "__main__":  # PARENT COMMAND...: what run_alone starts first, in the same process
-    killed_with_parent(int(sys.argv[1]))
+    die_with_parent(int(sys.argv[1]))
     os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606

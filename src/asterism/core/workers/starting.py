@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import asterism
-from asterism.core.workers.entry import enter, function_called, name_function
-from asterism.core.workers.processes import Countdown, killed_with_parent, started_to_last
+from asterism.core.workers.entry import find_function, name_function, run_worker
+from asterism.core.workers.processes import Countdown, die_with_parent, start_in_lasting_thread
 
 #: Importing the largest libraries on a busy machine stays far below this.
 START_SECONDS = 300.0
@@ -89,7 +89,8 @@ def spawn(
     """A worker as a process of its own.
 
     Args:
-        entry: a function at the top of a module, see :func:`~asterism.core.workers.entry.enter`.
+        entry: a function at the top of a module, see
+            :func:`~asterism.core.workers.entry.run_worker`.
         arguments: of the function after the channel, JSON values.
         channel: descriptor of its end of the channel.
         environment: variables beside those of this process.
@@ -114,7 +115,7 @@ def _started(
 ) -> subprocess.Popen[bytes]:
     """A module of this checkout as a process that gets the descriptor, and this process' number."""
     given = _variables(environment, interpreter)
-    return started_to_last(
+    return start_in_lasting_thread(
         lambda: subprocess.Popen(
             [interpreter.executable, "-P", "-m", *command, str(os.getpid())],
             stdin=subprocess.DEVNULL,
@@ -275,10 +276,10 @@ class _Forked:
 
 def serve_forks(prepare: str, arguments: Sequence[Any], descriptor: int, parent: int) -> None:
     """Be a fork server until the parent closes its end. See :class:`ForkServer`."""
-    killed_with_parent(parent)
+    die_with_parent(parent)
     here = os.getpid()
     warnings.simplefilter("ignore")
-    broken: str = function_called(prepare)(*arguments)
+    broken: str = find_function(prepare)(*arguments)
     if not broken and _starts_threads():
         broken = "what is imported starts threads"
     gc.freeze()  # the collector would touch, and so copy, every page that is shared
@@ -335,7 +336,7 @@ def _become(
         for stream in (1, 2):
             os.dup2(log, stream)
         os.close(log)
-        enter(entry, arguments, channel, parent)
+        run_worker(entry, arguments, channel, parent)
         status = 0
     finally:
         os._exit(status)

@@ -38,7 +38,7 @@ _KEPT_BYTES = 20_000
 
 
 @dataclass(frozen=True)
-class Limits:
+class WorkerLimits:
     """Ceilings that no sound request comes near, so that results do not depend on timing.
 
     Args:
@@ -73,7 +73,8 @@ class WorkerProcess:
     and ends with this process.
 
     Args:
-        entry: a function at the top of a module, see :func:`~asterism.core.workers.entry.enter`.
+        entry: a function at the top of a module, see
+            :func:`~asterism.core.workers.entry.run_worker`.
         arguments: of the function after the channel, JSON values.
         environment: variables beside those of this process.
         forks: forks the process; None where it is started anew.
@@ -147,7 +148,7 @@ class WorkerProcess:
             self._forks = None
             self.start()
 
-    def send(self, *messages: Bytes, limits: Limits) -> None:
+    def send(self, *messages: Bytes, limits: WorkerLimits) -> None:
         """Send messages.
 
         Raises:
@@ -155,10 +156,10 @@ class WorkerProcess:
             CancelledError: :meth:`give_up` was called.
             OSError: it has died before.
         """
-        self._begin(Limits(limits.seconds))
+        self._begin(WorkerLimits(limits.seconds))
         self._channel.send(*messages)
 
-    def receive(self, limits: Limits) -> memoryview:
+    def receive(self, limits: WorkerLimits) -> memoryview:
         """The next message of the worker.
 
         Raises:
@@ -191,7 +192,7 @@ class WorkerProcess:
         self._process.wait()
         self._process = None
 
-    def _begin(self, limits: Limits) -> None:
+    def _begin(self, limits: WorkerLimits) -> None:
         """From now on these limits count."""
         assert self._process is not None
         self._countdown, self._ceiling = Countdown(limits.seconds), None

@@ -19,7 +19,7 @@ from asterism.criteria.families import (
     Floats,
     NeuronItems,
 )
-from asterism.criteria.row_file import Keys, KeyTable, zobrist
+from asterism.criteria.row_file import Keys, KeyTable, zobrist_keys
 
 
 @ACTIVATION_CRITERIA.register("neuron_coverage")
@@ -82,7 +82,7 @@ class TopKNeuronPatterns(ChosenCriterion):
         """See :meth:`Criterion.update`."""
         patterns = np.zeros(len(batch), np.uint64)
         for name, values in batch.layers.items():
-            facts = self._facts.setdefault(name, zobrist(f"top {name}", values.shape[1]))
+            facts = self._facts.setdefault(name, zobrist_keys(f"top {name}", values.shape[1]))
             patterns ^= np.bitwise_xor.reduce(facts[top_k(values, self.options.k)], axis=1)
         different = np.unique(patterns)
         self.covered.add(different[~self.covered.has(different)])
@@ -98,7 +98,7 @@ def top_k(values: Floats, k: int) -> NDArray[np.int64]:
     return order[:, :k]
 
 
-class RangeItems(NeuronItems):
+class RangeCriterion(NeuronItems):
     """Learns the smallest and largest activation of each neuron."""
 
     def __init__(self, options: Any) -> None:
@@ -115,7 +115,7 @@ class RangeItems(NeuronItems):
 
 
 @ACTIVATION_CRITERIA.register("k_multisection")
-class KMultisection(RangeItems):
+class KMultisectionCoverage(RangeCriterion):
     """KMNC: share of the k equal sections of the neurons' ranges that inputs reach.
 
     Neurons that are constant on the training inputs have no range and are left out.
@@ -142,7 +142,7 @@ class KMultisection(RangeItems):
 
 
 @ACTIVATION_CRITERIA.register("neuron_boundary")
-class NeuronBoundary(RangeItems):
+class NeuronBoundaryCoverage(RangeCriterion):
     """NBC: share of the corners, one below and one above each neuron's range, that inputs reach."""
 
     def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:
@@ -152,7 +152,7 @@ class NeuronBoundary(RangeItems):
 
 
 @ACTIVATION_CRITERIA.register("strong_neuron_activation")
-class StrongNeuronActivation(RangeItems):
+class StrongNeuronActivationCoverage(RangeCriterion):
     """SNAC: share of the neurons that some input drives above their range."""
 
     def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import NoOptions
 from asterism.criteria.families import ACTIVATION_CRITERIA, Activations, ChosenCriterion
-from asterism.criteria.row_file import Keys, KeyTable, zobrist
+from asterism.criteria.row_file import Keys, KeyTable, zobrist_keys
 
 Bools = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
 
 @ACTIVATION_CRITERIA.register("sign_sign")
-class SignSign(ChosenCriterion):
+class SignSignCoverage(ChosenCriterion):
     """SSC: share of the pairs (neuron, neuron of the next layer) that two inputs show to matter.
 
     Two inputs show it for ``(i, j)`` when ``i`` is the only neuron of its layer whose sign differs
@@ -57,7 +57,7 @@ class _Pair:
         #: Under a sign pattern of the first layer: which neurons of the second were above zero
         #: with it, and which were not, a bit each.
         self._seen = KeyTable(2 * _bytes(second))
-        self._flips = zobrist("sign_sign", first)
+        self._flips = zobrist_keys("sign_sign", first)
 
     def update(self, signs: Bools, outcomes: Bools) -> None:
         """Count a batch in, signs ``(N, first)`` and outcomes ``(N, second)``."""

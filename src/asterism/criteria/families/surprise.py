@@ -11,7 +11,7 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
-from asterism.criteria.density import CHUNK, DensityEstimate, nearest
+from asterism.criteria.density import CHUNK, DensityEstimate, find_nearest_point
 from asterism.criteria.families import ACTIVATION_CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.row_file import RowFile
 
@@ -90,7 +90,7 @@ class SurpriseCoverage(ChosenCriterion):
 
 
 @ACTIVATION_CRITERIA.register("likelihood_surprise")
-class LikelihoodSurprise(SurpriseCoverage):
+class LikelihoodSurpriseCoverage(SurpriseCoverage):
     """LSC: surprise is minus the log density under the training inputs of the same decision.
 
     A Gaussian kernel density estimate with Scott's bandwidth; for a regressor one for all inputs.
@@ -136,7 +136,7 @@ class LikelihoodSurprise(SurpriseCoverage):
 
 
 @ACTIVATION_CRITERIA.register("distance_surprise")
-class DistanceSurprise(SurpriseCoverage):
+class DistanceSurpriseCoverage(SurpriseCoverage):
     """DSC: surprise is the distance to the own class over that class's distance to the others.
 
     ``DSA = |x - a| / |a - b|`` with ``a`` the nearest training input of the same decision and
@@ -158,7 +158,7 @@ class DistanceSurprise(SurpriseCoverage):
         others = [file for other, file in sorted(self._traces.items()) if other != group]
         if group not in self._traces or not others:
             return np.full(len(traces), np.inf)
-        near, distance = nearest(traces, [self._traces[group]])
+        near, distance = find_nearest_point(traces, [self._traces[group]])
         apart = self._distances_to_others(group, near, others)
         endless = np.full(len(traces), np.inf)
         surprise: Floats = np.divide(distance, apart, out=endless, where=apart > 0)
@@ -170,7 +170,7 @@ class DistanceSurprise(SurpriseCoverage):
         for start in range(0, len(new), CHUNK):
             rows = new[start : start + CHUNK]
             points = self._traces[group].mapped()[rows]
-            known[rows] = nearest(points.astype(np.float64), others)[1]
+            known[rows] = find_nearest_point(points.astype(np.float64), others)[1]
         return np.asarray(known[near])
 
     def _bounds(self) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from asterism.core.files.limits import require_room
+from asterism.core.files.limits import require_size_within_limit
 from asterism.core.parameters.registry import Registry
 
 Sizes = tuple[int | None, ...]
@@ -65,7 +65,7 @@ class InputKind(ABC):
 INPUT_KINDS: Registry[type[InputKind]] = Registry("kind of inputs", "asterism.data.kinds")
 
 
-def require_room_for(items: int, sizes: Sequence[int], width: int) -> None:
+def require_array_within_limit(items: int, sizes: Sequence[int], width: int) -> None:
     """Reject an array of all items that exceeds the limit.
 
     Args:
@@ -77,7 +77,9 @@ def require_room_for(items: int, sizes: Sequence[int], width: int) -> None:
         UserError: it is larger than ``limits.array_mb``.
     """
     wanted = items * math.prod(sizes) * width
-    require_room(wanted, "limits.array_mb", f"{items:,} inputs of the sizes {sizes} take memory")
+    require_size_within_limit(
+        wanted, "limits.array_mb", f"{items:,} inputs of the sizes {sizes} take memory"
+    )
 
 
 def fitted_length(lengths: Sequence[int], wanted: int | None, shaping: Shaping) -> int:
@@ -87,5 +89,5 @@ def fitted_length(lengths: Sequence[int], wanted: int | None, shaping: Shaping) 
         UserError: so long they are larger than ``limits.array_mb`` together.
     """
     length = wanted or shaping.length or max(lengths)
-    require_room_for(len(lengths), (length,), 4)
+    require_array_within_limit(len(lengths), (length,), 4)
     return length

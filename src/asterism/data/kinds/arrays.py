@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
-from asterism.core.files.limits import read_within
+from asterism.core.files.limits import read_within_limit
 from asterism.core.messages.errors import UserError
 from asterism.data.kinds import INPUT_KINDS, InputKind, Shaping, fitted_length
 
@@ -30,17 +30,17 @@ class _Arrays(InputKind):
 
 
 @INPUT_KINDS.register("tokens")
-class Tokens(_Arrays):
+class TokenKind(_Arrays):
     """Token ids, integers ``(N, T)``."""
 
 
 @INPUT_KINDS.register("tensors")
-class Tensors(_Arrays):
+class TensorKind(_Arrays):
     """Real numbers ``(N, ...)``, or integers that stand for such."""
 
 
 @INPUT_KINDS.register("bytes")
-class Bytes(InputKind):
+class ByteKind(InputKind):
     """Bytes, int32 ``(N, T)``, filled up with ``pad`` behind their end."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()  # all that no other kind claims
@@ -49,7 +49,7 @@ class Bytes(InputKind):
     def read(path: Path, shaping: Shaping) -> list[NDArray[Any]]:
         """See :meth:`.InputKind.read`: a file's content is one item."""
         require_file(path, "file")
-        return [np.frombuffer(read_within(path, "limits.array_mb"), np.uint8)]
+        return [np.frombuffer(read_within_limit(path, "limits.array_mb"), np.uint8)]
 
     @staticmethod
     def stack(items: Sequence[NDArray[Any]], shaping: Shaping) -> tuple[NDArray[Any], list[str]]:

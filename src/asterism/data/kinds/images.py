@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.data.kinds import INPUT_KINDS, InputKind, Shaping, Sizes, require_room_for
+from asterism.data.kinds import INPUT_KINDS, InputKind, Shaping, Sizes, require_array_within_limit
 from asterism.data.pictures import read_picture
 
 
 @INPUT_KINDS.register("images")
-class Images(InputKind):
+class ImageKind(InputKind):
     """Images, uint8 ``(N, H, W, C)``."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".png", ".jpg", ".jpeg")
@@ -34,7 +34,7 @@ class Images(InputKind):
         gets each image at its own width, padded on the right to the widest.
         """
         height, width, channels = _wanted(shaping, items)
-        require_room_for(len(items), (height, width, channels), 1)
+        require_array_within_limit(len(items), (height, width, channels), 1)
         fitted = np.empty((len(items), height, width, channels), np.uint8)
         done = Counter[str]()
         free_width = _sizes(shaping)[1] is None

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
-from asterism.core.files.limits import require_size
+from asterism.core.files.limits import require_file_within_limit
 from asterism.core.messages.errors import UserError, reading
 from asterism.data.kinds import (
     INPUT_KINDS,
     InputKind,
     Shaping,
     fitted_length,
-    require_room_for,
+    require_array_within_limit,
 )
 
 #: Reads of a file's parts, of which a sound has a handful.
@@ -42,7 +42,7 @@ class _FewParts(io.BufferedReader):
 
 
 @INPUT_KINDS.register("sound")
-class Sound(InputKind):
+class SoundKind(InputKind):
     """Waveforms, float32 ``(N, S)`` in [-1, 1]."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".wav",)
@@ -54,7 +54,7 @@ class Sound(InputKind):
         from scipy.signal import resample_poly
 
         require_file(path, "sound")
-        require_size(path, "limits.array_mb")
+        require_file_within_limit(path, "limits.array_mb")
         with reading(f"the sound {path}"), warnings.catch_warnings():
             warnings.simplefilter("ignore", wavfile.WavFileWarning)  # of chunks that hold no sound
             with _FewParts(io.FileIO(path)) as file:
@@ -63,7 +63,7 @@ class Sound(InputKind):
         if shaping.rate is not None and rate != shaping.rate:
             if not 1 <= rate <= _MOST_RATE:
                 raise UserError(f"{path} has {rate:,} samples a second: no sound has so many")
-            require_room_for(1, (len(wave) * shaping.rate // rate,), wave.itemsize)
+            require_array_within_limit(1, (len(wave) * shaping.rate // rate,), wave.itemsize)
             common = gcd(rate, shaping.rate)
             wave = resample_poly(wave, shaping.rate // common, rate // common)
         return [np.clip(wave, -1, 1).astype(np.float32)]  # resampling overshoots

@@ -20,7 +20,7 @@ from asterism.core.parameters.validation import named
 class DataParams(ParameterSection):
     """Which images, or other inputs, the pipeline works on."""
 
-    accepted_by: ClassVar[str | None] = "asterism.data.sources:require_no_idle_file"
+    accepted_by: ClassVar[str | None] = "asterism.data.sources:require_no_unused_file"
 
     name: Annotated[str, named("asterism.data.sources:SOURCES")] = Field(
         description="source of the images: a module of asterism.data.sources"
@@ -83,7 +83,7 @@ def reads_a_file(source: Source) -> Source:
     return source
 
 
-def require_no_idle_file(params: DataParams) -> None:
+def require_no_unused_file(params: DataParams) -> None:
     """Reject a file of the user's where the source does not read it.
 
     Raises:
@@ -122,7 +122,7 @@ def load_any(params: DataParams) -> Dataset:
     with prefix_errors("data.name"):
         source = SOURCES[params.name]
     with prefix_errors("data"):
-        require_no_idle_file(params)
+        require_no_unused_file(params)
     dataset = source(params)
     train = _at_most(params.train, len(dataset.train_images), "train")
     test = _at_most(params.test, len(dataset.test_images), "test")

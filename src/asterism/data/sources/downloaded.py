@@ -19,7 +19,11 @@ import requests
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import replacing, require_file
-from asterism.core.files.limits import read_within, require_room, require_size
+from asterism.core.files.limits import (
+    read_within_limit,
+    require_file_within_limit,
+    require_size_within_limit,
+)
 from asterism.core.files.locks import hold_lock
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, reading
@@ -147,7 +151,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
         UserError: the file is truncated, of another format, or too large.
     """
     require_file(path, "idx file")
-    require_size(path, "limits.array_mb")
+    require_file_within_limit(path, "limits.array_mb")
     try:
         with gzip.open(path) as file:
             head = file.read(4)
@@ -156,7 +160,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
             sizes = np.frombuffer(file.read(4 * head[3]), dtype=">u4")
             shape = tuple(int(size) for size in sizes)
             values = math.prod(shape)
-            require_room(values, "limits.array_mb", f"{path} declares an array")
+            require_size_within_limit(values, "limits.array_mb", f"{path} declares an array")
             content = file.read(values + 1)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UserError(f"{path} is no whole gzip file ({error}): get it again") from None
@@ -239,7 +243,7 @@ def read_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         UserError: there is no such file, it is too large, or its size is no multiple of a record's.
     """
     require_file(path, "file of CIFAR-10")
-    content = np.frombuffer(read_within(path, "limits.array_mb"), np.uint8)
+    content = np.frombuffer(read_within_limit(path, "limits.array_mb"), np.uint8)
     if content.size == 0 or content.size % 3073:
         raise UserError(f"{path} is truncated: records of CIFAR-10 have 3,073 bytes")
     records = content.reshape(-1, 3073)

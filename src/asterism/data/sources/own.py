@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.data.classes import labelled_dataset, number_classes, places_of
-from asterism.data.given import GivenInputs, files_of, kind_of, read_inputs
+from asterism.data.classes import class_indices, labelled_dataset, number_classes
+from asterism.data.given import GivenInputs, infer_kind, list_input_files, read_inputs
 from asterism.data.kinds import Shaping
 from asterism.data.sources import SOURCES, DataParams, Dataset, reads_a_file
 
@@ -123,7 +123,7 @@ def folder(params: DataParams) -> Dataset:
                 f"data.path names no folder with {' and '.join(_PARTS)} ({path}): put the files of "
                 "each class into train/<class> and test/<class>"
             )
-    kind = kind_of(files_of(path / "train")) or "bytes"
+    kind = infer_kind(list_input_files(path / "train")) or "bytes"
     train = read_inputs(path / "train", kind, Shaping())
     shape = train.items.shape[1:]
     shaping = Shaping(sizes=shape) if kind == "images" else Shaping(length=shape[0])
@@ -157,4 +157,4 @@ def _renumbered(
     unknown = [name for name in names if name not in known]
     if unknown:
         raise UserError(f"{path}: test has the class {unknown[0]!r}, and train has not")
-    return places_of(names, train.classes)[labels]
+    return class_indices(names, train.classes)[labels]

@@ -80,7 +80,7 @@ class _AgainstSeed:
         return self.mutate(inputs, draws, self.of_seeds)
 
 
-def mutation_of(seeds: Inputs, ranges: Ranges) -> Mutation:
+def build_mutation(seeds: Inputs, ranges: Ranges) -> Mutation:
     """The mutators for these seeds.
 
     Args:
@@ -208,7 +208,7 @@ class MutantMaker:
             UserError: a mutator that is unknown or of another kind of inputs, or an impossible
                 range.
         """
-        mutation = mutation_of(seeds, params.mutators)
+        mutation = build_mutation(seeds, params.mutators)
         return cls(mutation, params.weights, params.attempts, params.l0_share, params.linf_share)
 
     def make(self, parents: Lineages, rng: np.random.Generator) -> Offspring:

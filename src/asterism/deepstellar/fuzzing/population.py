@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_json, write_json
 from asterism.core.messages.errors import reading
-from asterism.core.resuming.checkpoints import count_appended
+from asterism.core.resuming.checkpoints import count_appended_items
 from asterism.deepstellar.fuzzing.mutants import Lineages
 from asterism.deepstellar.seeds import SeedInputs
 
@@ -248,13 +248,17 @@ class GrowingTable:
 
         Args:
             folder: where; its files are named as
-                :func:`asterism.core.resuming.checkpoints.count_appended` says.
+                :func:`asterism.core.resuming.checkpoints.count_appended_items` says.
             changing: columns that are left out, since their rows change.
         """
         folder.mkdir(exist_ok=True)
         path = folder / f"{len(self):08d}.npz"
         if not path.exists():
-            rows = {n: self[n][count_appended(folder) :] for n in self._arrays if n not in changing}
+            rows = {
+                n: self[n][count_appended_items(folder) :]
+                for n in self._arrays
+                if n not in changing
+            }
             np.savez(path, allow_pickle=False, **rows)
 
     @classmethod

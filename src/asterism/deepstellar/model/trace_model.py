@@ -197,7 +197,7 @@ class TraceModel:
         """
         abstraction, codes = Abstraction.fit(states, params)
         dtmc = Dtmc.fit(codes, labels, classes)
-        return cls(abstraction, dtmc, boundary_codes(abstraction, dtmc.codes, params.n_step))
+        return cls(abstraction, dtmc, find_boundary_codes(abstraction, dtmc.codes, params.n_step))
 
     @cached_property
     def boundary_index(self) -> CodeIndex:
@@ -228,7 +228,7 @@ class TraceModel:
             return cls(Abstraction.load(folder / "abstraction.npz"), Dtmc.load(folder), boundary)
 
 
-def boundary_codes(
+def find_boundary_codes(
     abstraction: Abstraction, visited: NDArray[np.int64], n_step: int
 ) -> NDArray[np.int64]:
     """Codes of the cells at Manhattan distance 1 to ``n_step`` from the nearest visited one.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.construction import configure
-from asterism.core.parameters.params import ParameterSection, Source
+from asterism.core.parameters.params import PaperSource, ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.core.parameters.validation import Label, named
 
@@ -23,7 +23,7 @@ class SelectionParams(ParameterSection):
     name: Annotated[
         str,
         named("asterism.deepstellar.selections:SELECTIONS"),
-        Source("DeepHunter, section 3.1"),
+        PaperSource("DeepHunter, section 3.1"),
     ] = Field(description="a strategy of asterism.deepstellar.selections")
     options: dict[Label, float | int] = Field(description="the strategy's own settings")
 

@@ -78,7 +78,7 @@ class RecencySelection(Selection):
 
 @SELECTIONS.register("round_robin")
 @dataclass(frozen=True)
-class RoundRobin(Selection):
+class RoundRobinSelection(Selection):
     """Chooses the entry after the last chosen one; after the newest comes the oldest."""
 
     def choose(
@@ -90,7 +90,7 @@ class RoundRobin(Selection):
 
 @SELECTIONS.register("depth_first")
 @dataclass(frozen=True)
-class DepthFirst(Selection):
+class DepthFirstSelection(Selection):
     """Chooses the newest of the least chosen entries, counted in rounds of ``tries``.
 
     Tian et al., "DeepTest", ICSE 2018, Algorithm 1: what was found last lies on top of a stack and

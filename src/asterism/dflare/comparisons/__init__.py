@@ -32,7 +32,7 @@ _AT_ONCE = 20_000_000
 
 
 @dataclass(frozen=True)
-class Figure:
+class AgreementFigure:
     """A further number about how two models' outputs compare.
 
     Attributes:
@@ -46,14 +46,14 @@ class Figure:
     share: bool = False
 
 
-def lost_answers(f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+def find_lost_answers(f: Outputs, g: Outputs) -> NDArray[np.bool_]:
     """Rows in which g is NaN or infinite in a place where f is finite, bool ``(N,)``."""
     places: NDArray[np.bool_] = ~np.isfinite(g) & np.isfinite(f)
     rows: NDArray[np.bool_] = np.asarray(places.any(axis=1))
     return rows
 
 
-def unanswered_inputs(f: Outputs) -> NDArray[np.bool_]:
+def find_unanswered_inputs(f: Outputs) -> NDArray[np.bool_]:
     """Inputs to which the original gives no finite answer, bool ``(N,)``."""
     none: NDArray[np.bool_] = np.asarray(np.isnan(f).any(axis=1))
     return none | ~np.isfinite(f).any(axis=1)
@@ -63,7 +63,7 @@ def replace_nonfinite(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
     """Outputs in which what is not finite is a large number.
 
     In a place where f has no answer, the two do not differ. A place where g alone has none gets
-    a large number as well; :func:`lost_answers` tells of it.
+    a large number as well; :func:`find_lost_answers` tells of it.
     """
     known, answered = np.isfinite(f), np.isfinite(g)
     if known.all() and answered.all():
@@ -138,7 +138,7 @@ class Comparison(ABC):
         An answer that only g lost is a deviation.
         """
         return _in_parts(
-            lambda f, g: self.differs(*replace_nonfinite(f, g)) | lost_answers(f, g), f, g
+            lambda f, g: self.differs(*replace_nonfinite(f, g)) | find_lost_answers(f, g), f, g
         )
 
     def distance(self, f: Outputs, g: Outputs) -> Floats:
@@ -147,7 +147,9 @@ class Comparison(ABC):
         An answer that only g lost is :data:`LOST` away.
         """
         return _in_parts(
-            lambda f, g: np.where(lost_answers(f, g), LOST, self.apart(*replace_nonfinite(f, g))),
+            lambda f, g: np.where(
+                find_lost_answers(f, g), LOST, self.apart(*replace_nonfinite(f, g))
+            ),
             f,
             g,
         )
@@ -179,7 +181,7 @@ class Comparison(ABC):
         """Finite outputs with probabilities in place of scores of classes."""
         return replace_nonfinite(f, g)
 
-    def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
+    def figures(self, f: Outputs, g: Outputs) -> tuple[AgreementFigure, ...]:
         """Further figures about finite outputs for a report."""
         return ()
 

@@ -13,8 +13,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
+    AgreementFigure,
     Comparison,
-    Figure,
     Floats,
     Outputs,
     frames_of,
@@ -126,12 +126,12 @@ class BoxComparison(Comparison):
         closest: Floats = (1 - np.minimum(*[gap.min(axis=1) for gap in gaps])).astype(np.float32)
         return closest
 
-    def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
+    def figures(self, f: Outputs, g: Outputs) -> tuple[AgreementFigure, ...]:
         """See :meth:`.Comparison.figures`."""
         found = [sum(map(len, detections)) for detections in zip(*self._pairs(f, g), strict=True)]
         return (
-            Figure("detections of the original", float(found[0])),
-            Figure("detections of the compressed model", float(found[1])),
+            AgreementFigure("detections of the original", float(found[0])),
+            AgreementFigure("detections of the compressed model", float(found[1])),
         )
 
     def _pairs(self, f: Outputs, g: Outputs) -> list[tuple[Boxes, Boxes]]:

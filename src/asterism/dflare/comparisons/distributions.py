@@ -9,8 +9,8 @@ from pydantic import Field
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
+    AgreementFigure,
     Comparison,
-    Figure,
     Floats,
     Outputs,
     indecision,
@@ -30,7 +30,7 @@ class DistributionOptions(ParameterSection):
 
 
 @COMPARISONS.register("token_distribution")
-class TokenDistribution(Comparison):
+class TokenDistributionComparison(Comparison):
     """Compares language models by the distributions of their next tokens.
 
     Args:
@@ -60,18 +60,20 @@ class TokenDistribution(Comparison):
         most: Floats = indecision(p, q, k).max(axis=1)
         return most
 
-    def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
+    def figures(self, f: Outputs, g: Outputs) -> tuple[AgreementFigure, ...]:
         """Divergence, and where the two models would first write another token."""
         other = self.unfolded(f).argmax(axis=2) != self.unfolded(g).argmax(axis=2)
         divergences = self.divergences(f, g)
         found = [
-            Figure("mean divergence of a step, nats", float(divergences.mean())),
-            Figure("largest divergence of a step, nats", float(divergences.max())),
-            Figure("steps with another most probable token", float(other.mean()), True),
+            AgreementFigure("mean divergence of a step, nats", float(divergences.mean())),
+            AgreementFigure("largest divergence of a step, nats", float(divergences.max())),
+            AgreementFigure("steps with another most probable token", float(other.mean()), True),
         ]
         if (rows := other.any(axis=1)).any():
             first = other[rows].argmax(axis=1) + 1
-            found.append(Figure("first such step, median of these inputs", float(np.median(first))))
+            found.append(
+                AgreementFigure("first such step, median of these inputs", float(np.median(first)))
+            )
         return tuple(found)
 
     def divergences(self, f: Outputs, g: Outputs) -> Scores:

@@ -25,7 +25,7 @@ class EmbeddingOptions(ParameterSection):
 
 
 @COMPARISONS.register("embedding")
-class Embedding(Comparison):
+class EmbeddingComparison(Comparison):
     """Compares vectors: models deviate if the cosine distance is above a tolerance.
 
     Args:

@@ -28,7 +28,7 @@ class FrameScoresOptions(ParameterSection):
 
 
 @COMPARISONS.register("frame_scores")
-class FrameScores(Comparison):
+class FrameScoresComparison(Comparison):
     """Compares scores of frames: models deviate if more than a share of frames differ.
 
     Args:

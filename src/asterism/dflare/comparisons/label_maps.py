@@ -10,7 +10,7 @@ from pydantic import Field
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.comparisons import COMPARISONS, Comparison, Figure, Floats, Outputs
+from asterism.dflare.comparisons import COMPARISONS, AgreementFigure, Comparison, Floats, Outputs
 
 Labels = NDArray[np.int64]
 
@@ -32,7 +32,7 @@ class LabelMapOptions(ParameterSection):
 
 
 @COMPARISONS.register("label_map")
-class LabelMap(Comparison):
+class LabelMapComparison(Comparison):
     """Compares maps of labels: models deviate if more than a share of places differ.
 
     Args:
@@ -77,18 +77,20 @@ class LabelMap(Comparison):
         """The label, if the output is a single one."""
         return self.labels(outputs)[:, 0] if self._axis is None and self._places == 1 else None
 
-    def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
+    def figures(self, f: Outputs, g: Outputs) -> tuple[AgreementFigure, ...]:
         """Share of differing places in all, and intersection over union of each class, of maps."""
         if self._places == 1:
             return ()
         ours, theirs = self.labels(f), self.labels(g)
-        found = [Figure("places with another label", float((ours != theirs).mean()), True)]
+        found = [AgreementFigure("places with another label", float((ours != theirs).mean()), True)]
         worst = (ours != theirs).mean(axis=1).max()
-        found.append(Figure("the same, in the worst input", float(worst), True))
+        found.append(AgreementFigure("the same, in the worst input", float(worst), True))
         for label in np.unique(ours)[:_MOST_CLASSES].tolist():
             one, other = ours == label, theirs == label
             name = f"intersection over union of class {label}"
-            found.append(Figure(name, float((one & other).sum() / (one | other).sum()), True))
+            found.append(
+                AgreementFigure(name, float((one & other).sum() / (one | other).sum()), True)
+            )
         return tuple(found)
 
     def labels(self, outputs: Outputs) -> Labels:

@@ -43,7 +43,7 @@ def as_probabilities(f: Outputs, g: Outputs) -> tuple[Outputs, Outputs]:
 
 
 @COMPARISONS.register("top_label")
-class TopLabel(Comparison):
+class TopLabelComparison(Comparison):
     """Compares classifiers: they deviate if their most probable labels differ.
 
     Args:
@@ -102,7 +102,7 @@ class MultiLabelOptions(ParameterSection):
 
 
 @COMPARISONS.register("multi_label")
-class MultiLabel(Comparison):
+class MultiLabelComparison(Comparison):
     """Compares several labels, each with its own probability: models deviate if one differs.
 
     Args:

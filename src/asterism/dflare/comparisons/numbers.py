@@ -11,8 +11,8 @@ from pydantic import Field
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
+    AgreementFigure,
     Comparison,
-    Figure,
     Floats,
     Outputs,
     replace_nonfinite,
@@ -48,7 +48,7 @@ class NumberComparison(Comparison):
 
 
 @COMPARISONS.register("tolerance")
-class ValueTolerance(NumberComparison):
+class ToleranceComparison(NumberComparison):
     """Compares values: models deviate if one differs by more than its tolerance, its unit.
 
     Args:
@@ -96,7 +96,7 @@ class RegressionOptions(ParameterSection):
 
 
 @COMPARISONS.register("regression")
-class Regression(NumberComparison):
+class RegressionComparison(NumberComparison):
     """Compares numbers: models deviate if one differs by more than a share of its spread.
 
     The spread is that of the original's answers to the given inputs, from the first to the last
@@ -130,13 +130,17 @@ class Regression(NumberComparison):
         above: NDArray[np.bool_] = far.sum(axis=1) > self.options.share * far.shape[1]
         return above
 
-    def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
+    def figures(self, f: Outputs, g: Outputs) -> tuple[AgreementFigure, ...]:
         """See :meth:`.Comparison.figures`."""
         parts = self.parts(f, g)
         return (
-            Figure("mean absolute difference", float(np.abs(f.astype(float) - g).mean())),
-            Figure("the same, as a share of the original's spread", float(parts.mean()), True),
-            Figure("the largest, as a share of the original's spread", float(parts.max()), True),
+            AgreementFigure("mean absolute difference", float(np.abs(f.astype(float) - g).mean())),
+            AgreementFigure(
+                "the same, as a share of the original's spread", float(parts.mean()), True
+            ),
+            AgreementFigure(
+                "the largest, as a share of the original's spread", float(parts.max()), True
+            ),
         )
 
     def parts(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:

@@ -15,8 +15,8 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import Label
 from asterism.dflare.comparisons import (
     COMPARISONS,
+    AgreementFigure,
     Comparison,
-    Figure,
     Floats,
     Outputs,
     ProbabilisticComparison,
@@ -25,7 +25,7 @@ from asterism.dflare.comparisons import (
 from asterism.dflare.params import ComparisonParams
 
 
-class OutputPart(ParameterSection):
+class CombinedOutput(ParameterSection):
     """One of several outputs."""
 
     output: str = Field(description="the output's name, for reports")
@@ -34,27 +34,27 @@ class OutputPart(ParameterSection):
     options: dict[Label, Any] = Field(default={}, description="that comparison's options")
 
 
-class TogetherOptions(ParameterSection):
+class CombinedOptions(ParameterSection):
     """The outputs, in the order in which a row holds them."""
 
-    outputs: list[OutputPart] = Field(
+    outputs: list[CombinedOutput] = Field(
         min_length=1, description="each output and how it is compared"
     )
 
 
 @COMPARISONS.register("together")
-class Together(Comparison):
+class CombinedComparison(Comparison):
     """Compares several outputs: models deviate if any of the outputs does.
 
     Args:
-        options: see :class:`TogetherOptions`.
+        options: see :class:`CombinedOptions`.
         shape: the shape of a row, which holds one output after the other.
     """
 
-    Options = TogetherOptions
+    Options = CombinedOptions
     several = True
 
-    def __init__(self, options: TogetherOptions, shape: tuple[int, ...]) -> None:
+    def __init__(self, options: CombinedOptions, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)
         sizes = [math.prod(part.shape) for part in options.outputs]
         if sum(sizes) != math.prod(shape):
@@ -107,14 +107,16 @@ class Together(Comparison):
         ]
         return next((found[0] for found in (scored, known) if len(found) == 1), None)
 
-    def figures(self, f: Outputs, g: Outputs) -> tuple[Figure, ...]:
+    def figures(self, f: Outputs, g: Outputs) -> tuple[AgreementFigure, ...]:
         """Each output's share of deviating inputs, and its own figures, under its name."""
         found = []
         for named, part, place, deviating in zip(
             self.options.outputs, self.parts, self._places, self.each(f, g), strict=True
         ):
             found.append(
-                Figure(f"{named.output}: inputs that differ", float(deviating.mean()), True)
+                AgreementFigure(
+                    f"{named.output}: inputs that differ", float(deviating.mean()), True
+                )
             )
             own = part.figures(f[:, place], g[:, place])
             found += [replace(figure, name=f"{named.output}: {figure.name}") for figure in own]

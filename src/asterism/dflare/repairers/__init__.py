@@ -131,13 +131,13 @@ class ScikitLearnRepairer(Repairer):
 _SMALLEST = np.float32(1e-6)
 
 
-def logarithms(probabilities: NDArray[Any]) -> NDArray[Any]:
+def safe_log(probabilities: NDArray[Any]) -> NDArray[Any]:
     """The logarithm of each probability, of the same shape and dtype."""
     logs: NDArray[Any] = np.log(np.maximum(probabilities, _SMALLEST))
     return logs
 
 
 def add_logarithms(graph: GraphBuilder, probabilities: str) -> str:
-    """Nodes that compute :func:`logarithms` of a float32 value; the name of their output."""
+    """Nodes that compute :func:`safe_log` of a float32 value; the name of their output."""
     floor = graph.constant(np.array([_SMALLEST], np.float32))
     return graph.add("Log", graph.add("Max", probabilities, floor))

@@ -13,7 +13,7 @@ from asterism.dflare.repairers import (
     Probabilities,
     Repairer,
     add_logarithms,
-    logarithms,
+    safe_log,
 )
 from asterism.models.onnx_graphs import GraphBuilder
 
@@ -21,7 +21,7 @@ _ITERATIONS = 200
 
 
 @REPAIRERS.register("anchored")
-class Anchored(Repairer):
+class AnchoredRepairer(Repairer):
     """Softmax regression on logits, with weights that are regularised towards the identity.
 
     Among the inputs to learn from every second one deviates, in use hardly any: a repairer that
@@ -96,6 +96,6 @@ class Anchored(Repairer):
 
 def _logits(probabilities: Probabilities) -> NDArray[np.float64]:
     """Logarithms, of mean 0 for each input."""
-    logs = logarithms(probabilities).astype(np.float64)
+    logs = safe_log(probabilities).astype(np.float64)
     centred: NDArray[np.float64] = logs - logs.mean(axis=1, keepdims=True)
     return centred

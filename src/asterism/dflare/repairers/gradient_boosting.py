@@ -18,7 +18,7 @@ from asterism.models.onnx_graphs import GraphBuilder
 
 
 @REPAIRERS.register("gradient_boosting")
-class GradientBoosting(ScikitLearnRepairer):
+class GradientBoostingRepairer(ScikitLearnRepairer):
     """scikit-learn's histogram-based gradient boosting."""
 
     class _Options(ParameterSection):

@@ -15,7 +15,7 @@ from asterism.dflare.repairers import (
     Probabilities,
     ScikitLearnRepairer,
     add_logarithms,
-    logarithms,
+    safe_log,
 )
 from asterism.models.onnx_graphs import GraphBuilder
 
@@ -26,7 +26,7 @@ _PARTS = 3
 
 
 @REPAIRERS.register("logistic")
-class Logistic(ScikitLearnRepairer):
+class LogisticRepairer(ScikitLearnRepairer):
     """Logistic regression on logarithms of probabilities and differences of the k largest.
 
     The strength of regularisation is chosen by the logarithmic loss of a cross-validation, which
@@ -79,7 +79,7 @@ class Logistic(ScikitLearnRepairer):
 
     def _features(self, probabilities: Probabilities) -> NDArray[np.float64]:
         top = -np.sort(-probabilities, axis=1)[:, : self._k]
-        logits = logarithms(probabilities)
+        logits = safe_log(probabilities)
         return np.concatenate([logits, top[:, :-1] - top[:, 1:]], axis=1).astype(np.float64)
 
     def _loss(self, strength: float, features: NDArray[np.float64], labels: Labels) -> float:
@@ -97,7 +97,7 @@ class Logistic(ScikitLearnRepairer):
                 column = np.searchsorted(model.classes_, labels[held_out][known])
                 probabilities = model.predict_proba(features[held_out][known])
                 right = probabilities[np.arange(len(column)), column]
-                losses.append(-logarithms(right).mean())
+                losses.append(-safe_log(right).mean())
         return float(np.mean(losses)) if losses else float("inf")
 
 

@@ -20,7 +20,7 @@ from asterism.models.onnx_graphs import GraphBuilder
 
 
 @REPAIRERS.register("perceptron")
-class Perceptron(ScikitLearnRepairer):
+class PerceptronRepairer(ScikitLearnRepairer):
     """A network with one hidden layer of rectified linear units on the probability vector."""
 
     class _Options(ParameterSection):

@@ -30,7 +30,7 @@ from asterism.dflare.searches.operator_choice import OperatorChoice
 Rows = NDArray[np.int64]
 
 
-class FruitlessMutants:
+class RejectedMutants:
     """The mutants of its best that each trajectory has tried in vain.
 
     Args:
@@ -135,7 +135,7 @@ class SpeculativeBatch(Proposal):
 
 
 @SEARCHES.register("dflare")
-class Dflare(LockstepSearch[SpeculativeBatch]):
+class DflareSearch(LockstepSearch[SpeculativeBatch]):
     """Keeps the best mutant of each seed, and mutates it by the operator that Algorithm 2 chooses.
 
     One trajectory's queries come one after the other, and few trajectories would leave the models
@@ -156,7 +156,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         trajectories, operators = len(self.items), len(self.under_test.domain.operators)
         self._fitness = FITNESSES[options.fitness](trajectories, options.delta, options.novelty)
         self._operators = OperatorChoice(trajectories, operators, options.guided)
-        self._fruitless = FruitlessMutants(trajectories, self._fitness.unchanged_may_replace)
+        self._fruitless = RejectedMutants(trajectories, self._fitness.unchanged_may_replace)
         self._choices, self._mutations = self.streams("choice"), self.streams("mutations")
         self._consequence: Consequence | None = None
         if self._fitness.aims_at_consequence:

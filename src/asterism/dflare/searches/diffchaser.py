@@ -30,7 +30,7 @@ class DiffChaserOptions(ParameterSection):
 
 
 @SEARCHES.register("diffchaser")
-class DiffChaser(LockstepSearch[Proposal]):
+class DiffChaserSearch(LockstepSearch[Proposal]):
     """A genetic algorithm: in each step mutated children replace all but the fittest.
 
     Every member of a generation is a query, also those after the first that triggers, since the

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.metropolis import GivenDraws, MetropolisHastings, Selector, Uniform
+from asterism.core.metropolis import MetropolisHastings, PrecomputedDraws, Selector, UniformSelector
 from asterism.core.random_streams import BatchedStreams
 
 Rows = NDArray[np.int64]
@@ -35,7 +35,7 @@ class OperatorChoice:
     def __init__(self, trajectories: int, operators: int, guided: bool) -> None:
         self._candidates = range(operators)
         self._selector: Selector = (
-            MetropolisHastings(1 / operators) if guided and operators > 1 else Uniform()
+            MetropolisHastings(1 / operators) if guided and operators > 1 else UniformSelector()
         )
         self._last = np.full(trajectories, _NONE)
         self._chosen = np.zeros((trajectories, operators), np.int64)
@@ -173,7 +173,9 @@ class _Choices:
         stream = self._streams.of(np.array([row]))
         stream.random((1, _FEW_NUMBERS))
         numbers = chain(self._numbers[row].tolist(), _numbers(stream))
-        return self._selector.select(self._candidates, rates.__getitem__, last, GivenDraws(numbers))
+        return self._selector.select(
+            self._candidates, rates.__getitem__, last, PrecomputedDraws(numbers)
+        )
 
 
 def _steps_down(rates: list[float], current: int, proposal: int) -> int:

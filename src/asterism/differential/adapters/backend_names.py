@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.registry import closest
+from asterism.core.parameters.registry import suggest_closest
 from asterism.differential.adapters.library import (
     CONVERTERS,
     GIVEN,
@@ -54,7 +54,7 @@ def float64_runs() -> frozenset[str]:
 
 
 @cache
-def coarsely_perturbed() -> dict[str, str]:
+def find_coarse_perturbed_runs() -> dict[str, str]:
     """The perturbed runs of dtypes coarser than float32, each with its dtype.
 
     They are asked for only where something computes in that dtype.
@@ -96,7 +96,7 @@ def precision_of(backend: str) -> str | None:
     return plugin_of(library_of(backend))().precision(option_of(backend))
 
 
-def reads_given(backend: str) -> bool:
+def reads_given_files(backend: str) -> bool:
     """Whether a backend runs a model that is given as a file, and no other."""
     kind = plugin_of(library_of(backend))
     return option_of(backend).startswith(GIVEN) or issubclass(kind, FileReference)
@@ -108,7 +108,7 @@ def suffix_of(backend: str) -> str:
     return kind.suffix if issubclass(kind, FileLibrary) else ""
 
 
-def under_test(backends: Iterable[str]) -> list[str]:
+def select_under_test(backends: Iterable[str]) -> list[str]:
     """The backends that are no references."""
     return [r for r in backends if r not in float64_runs()]
 
@@ -131,9 +131,9 @@ def check_backends(backends: Iterable[str]) -> None:
         library, option = library_of(backend), option_of(backend)
         options = plugin_of(library).all_options()
         named = (f"{library}:{o}" for o in options)
-        known = [option_of(b) for b in named if under_test([b]) and not reads_given(b)]
+        known = [option_of(b) for b in named if select_under_test([b]) and not reads_given_files(b)]
         if option not in known:
-            hint = closest(option, known)
+            hint = suggest_closest(option, known)
             raise UserError(
                 f"{library} has no backend {option!r}{hint} (known: {', '.join(known)})"
             )

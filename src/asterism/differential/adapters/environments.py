@@ -17,9 +17,9 @@ from importlib import metadata
 from pathlib import Path
 
 import asterism
-from asterism.core.files.folders import own_folder, require_own
+from asterism.core.files.folders import make_private_folder, require_private
 from asterism.core.files.records import record_from
-from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.core.settings import machine
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
@@ -61,7 +61,7 @@ class Environment:
         below = [str(installed_packages())] if self.over_installed else []
         facts = json.dumps([self.python, *self.requirements, *below])
         digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
-        return folder_of_all() / f"{self.name}-{digest}"
+        return environments_root() / f"{self.name}-{digest}"
 
     @property
     def executable(self) -> Path:
@@ -101,11 +101,11 @@ class Environment:
                 f"the environment {self.name} is not made: run "
                 f"`asterism environments {self.name} --make` ({self.cost})"
             )
-        require_own(self.executable.parent)
+        require_private(self.executable.parent)
         return Interpreter(str(self.executable), str(_source_alone()))
 
 
-def folder_of_all() -> Path:
+def environments_root() -> Path:
     """The folder that contains all environments."""
     return machine.programs_root() / "environments"
 
@@ -134,7 +134,7 @@ def read_environment(name: str, folder: Path = FOLDER) -> Environment:
             f"there is no environment {name!r} (known: {known}): write {folder}/{name}.yaml "
             "like the files there; docs/versions.md, Environments, says what it holds"
         )
-    with naming(path):
+    with name_file_in_errors(path):
         stated = read_yaml(path)
         named = {**stated, "name": path.stem} if isinstance(stated, dict) else stated
         found = record_from(Environment, named)
@@ -194,7 +194,7 @@ def _source_alone() -> Path:
     """
     package = Path(asterism.__file__).resolve().parent
     digest = hashlib.sha256(str(package).encode()).hexdigest()[:12]
-    link = own_folder(folder_of_all() / f"source-{digest}") / "asterism"
+    link = make_private_folder(environments_root() / f"source-{digest}") / "asterism"
     with suppress(FileExistsError):  # another process or command was faster
         link.symlink_to(package, target_is_directory=True)
     return link.parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, Library
-from asterism.differential.reference.numpy_kernels import install
+from asterism.differential.reference.numpy_kernels import install_kernels
 
 
 @LIBRARIES.register("numpy")
@@ -23,7 +23,7 @@ class NumPy(Library):
         import keras
 
         keras.config.set_floatx("float64")
-        install()
+        install_kernels()
 
     def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.adapters.code import Arrays
 from asterism.differential.adapters.library import LIBRARIES, FileReference
-from asterism.differential.reference.quantised_operators import operators
+from asterism.differential.reference.quantised_operators import reference_operators
 from asterism.differential.reference.runs import PERTURBATIONS, STEPPED, perturb
 from asterism.models.onnx_graphs import in_float64
 
@@ -58,7 +58,7 @@ class OnnxReference(FileReference):
         model = onnx.load(path)
         change = partial(perturb, option=option) if option in PERTURBATIONS else None
         opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
-        known: list[Any] = operators(opset, off_by_a_step=option == STEPPED)
+        known: list[Any] = reference_operators(opset, off_by_a_step=option == STEPPED)
         constants = {constant.name for constant in model.graph.initializer}
         names = [v.name for v in model.graph.input if v.name not in constants]
         evaluator = ReferenceEvaluator(in_float64(model, change), new_ops=known)

@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.comparing.cases import ComparisonCase
-from asterism.differential.comparing.judging import all_values, judge_of_file, run_subject
+from asterism.differential.comparing.judging import (
+    compute_tensor_values,
+    judge_of_file,
+    run_subject,
+)
 from asterism.differential.comparing.libraries import title_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
@@ -20,7 +24,7 @@ from asterism.differential.oracle.standard import ReferenceOutputs
 from asterism.differential.params import JudgeParams
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.model_text import onnx_reference, onnx_text
-from asterism.differential.report.numbers import Array
+from asterism.differential.report.numbers import ArrayExpression
 from asterism.differential.report.program_text import Runner, onnx_program, write_file_script
 from asterism.differential.report.script_writer import REPRO
 from asterism.differential.shrinking.reducer import Reducer, RunnableParts, TriageBudget
@@ -81,7 +85,7 @@ class ModelPart:
         folder: Path,
         title: str,
         params: JudgeParams,
-        simple: Sequence[Array] | None = None,
+        simple: Sequence[ArrayExpression] | None = None,
     ) -> Path:
         """Write its script and the model's file, with the arrays where they are not simple.
 
@@ -123,7 +127,7 @@ class _Candidate:
     inputs: Arrays
 
 
-class Blame:
+class FaultLocaliser:
     """Looks for the smallest part of a model that shows a fault or a change.
 
     Args:
@@ -173,7 +177,7 @@ class Blame:
         """
         subject, inputs = self._whole.subject, self._whole.inputs
         culprit, other = self._case.culprit, self._case.other
-        by_backend = all_values(
+        by_backend = compute_tensor_values(
             self._pool, subject, {self._case.distribution: inputs}, (culprit, other)
         )
         values = by_backend[subject.references.right] or by_backend[other]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.differential.adapters.backend_names import option_of
-from asterism.differential.comparing.judging import Answers, answers_in_words, judge_of_file
+from asterism.differential.comparing.judging import Answers, describe_answers, judge_of_file
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
     RIGHT,
@@ -292,7 +292,7 @@ class UpgradeChange(ComparisonCase):
 
     def seen_in(self, part: ModelFile, result: Result, params: JudgeParams) -> UpgradeChange | None:
         """See :class:`ComparisonCase`."""
-        change = change_of(part, result, self.pair, self.distribution, params)
+        change = judge_upgrade(part, result, self.pair, self.distribution, params)
         return change if self.is_like(change) else None
 
     def is_like(self, other: UpgradeChange) -> bool:
@@ -321,7 +321,7 @@ def _off(finding: Finding) -> list[object] | None:
     return [finding.symptom, min(finding.excess, 1e30)]
 
 
-def change_of(
+def judge_upgrade(
     subject: ModelFile, result: Result, pair: UpgradePair, distribution: str, params: JudgeParams
 ) -> UpgradeChange:
     """What the upgrade does to a model in one way to run it.
@@ -337,15 +337,15 @@ def change_of(
         return UpgradeChange(subject.name, old, new, referee=referee)
     given = [result.outputs[backend][distribution] for backend in (pair.old, pair.new)]
     alike = ALIKE if judge.are_alike(pair.old, pair.new) else DIFFERENT
-    outputs = SAME if same_bits(*given) else alike
+    outputs = SAME if are_bitwise_equal(*given) else alike
     change = UpgradeChange(subject.name, old, new, outputs, largest_gap(*given), referee)
     if change.kind in ("both wrong", "differs"):
         versions = (pair.old,), (pair.new,)
-        return replace(change, answers=tuple(zip(versions, answers_in_words(given), strict=True)))
+        return replace(change, answers=tuple(zip(versions, describe_answers(given), strict=True)))
     return change
 
 
-def same_bits(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> bool:
+def are_bitwise_equal(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> bool:
     """Whether two lists of arrays are the same in types, shapes and every bit."""
     return len(old) == len(new) and all(
         (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())

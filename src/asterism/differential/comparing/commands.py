@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain, product
 
-from asterism.config import changed_params
+from asterism.config import compose_changed_params
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backend_names import OF_ONNX, product_of
@@ -17,7 +17,7 @@ from asterism.differential.comparing.cases import (
     LibraryStatus,
     UpgradeChange,
     UpgradePair,
-    change_of,
+    judge_upgrade,
 )
 from asterism.differential.comparing.comparison import (
     BackendComparison,
@@ -25,7 +25,7 @@ from asterism.differential.comparing.comparison import (
     ComparisonRequest,
     LibraryComparisonParams,
 )
-from asterism.differential.comparing.judging import answers_of, judge_of_file, within_type
+from asterism.differential.comparing.judging import drop_type_findings, group_answers, judge_of_file
 from asterism.differential.comparing.libraries import (
     ensure_environment,
     file_options_of,
@@ -45,13 +45,13 @@ from asterism.differential.oracle.finding import FAULTS, STATUSES, UNRESOLVED
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduction import reduce_models
 from asterism.differential.subjects import Arrays, ModelFile
-from asterism.differential.subjects.onnx_file import OnnxModelFile, subject_of
+from asterism.differential.subjects.onnx_file import OnnxModelFile, make_subject
 from asterism.differential.subjects.operators import operator_subjects
 from asterism.differential.subjects.reading import (
     NotCompared,
-    noting_failure,
+    note_failure,
     read_subjects,
-    require_compared,
+    require_any_compared,
 )
 from asterism.memo.generating.generate import generate
 from asterism.memo.graphs.light_keras import import_keras
@@ -86,7 +86,7 @@ def compare_libraries(
     Raises:
         UserError: a library or a model is not to be had.
     """
-    params = changed_params(LibraryComparisonParams, request.changes, request.root)
+    params = compose_changed_params(LibraryComparisonParams, request.changes, request.root)
     if not request.models:
         raise UserError("give --model FILE, once for each model")
     rejected: NotCompared = []
@@ -117,10 +117,10 @@ def compare_libraries(
                     subject.name,
                     one,
                     judge.is_known,
-                    answers_of(judge) if one.symptom == UNRESOLVED else (),
+                    group_answers(judge) if one.symptom == UNRESOLVED else (),
                 )
                 for judge in judges
-                for one in within_type(pool, subject, inputs, judge.findings())
+                for one in drop_type_findings(pool, subject, inputs, judge.findings())
             ]
 
         run_comparison(found, request, params, pool, subjects, backends, judged)
@@ -140,9 +140,9 @@ def _libraries(
     pairs = [(product_of(name), name.partition("@")[2]) for name in names]
     found = []
     for name in dict.fromkeys(named_version(*pair, formats) for pair in pairs):
-        with noting_failure(name, rejected):
+        with note_failure(name, rejected):
             found.append(ensure_environment(name, say))
-    require_compared(found, rejected)
+    require_any_compared(found, rejected)
     return found
 
 
@@ -195,7 +195,7 @@ def compare_versions(
     Raises:
         UserError: the library, a version or a model is not to be had.
     """
-    params = changed_params(UpgradeParams, request.changes, request.root)
+    params = compose_changed_params(UpgradeParams, request.changes, request.root)
     if not (request.models or generated or operators):
         raise UserError("give --model FILE, --generated NUMBER or --operators")
     rejected: NotCompared = []
@@ -212,7 +212,7 @@ def compare_versions(
         versions=(package_versions(one), package_versions(other)),
         rejected=rejected,
     )
-    pairs = [p for kind in old if kind in new for p in pairs_of(old[kind], new[kind])]
+    pairs = [p for kind in old if kind in new for p in find_upgrade_pairs(old[kind], new[kind])]
     references = [r for subject in subjects for r in subject.references.all]
     references += OF_ONNX.all if of_onnx else ()
     references += [f"onnxruntime:{CONVERTER}"] if generated else []
@@ -228,7 +228,7 @@ def compare_versions(
             raise UserError("; ".join(f"{b} does not work: {why}" for b, why in lacking.items()))
         subjects += operator_subjects() if operators else ()
         if generated:
-            subjects += generated_models(generated, request.size, params, pool, rejected)
+            subjects += generate_model_files(generated, request.size, params, pool, rejected)
 
         def judged(
             subject: ModelFile, _: Mapping[str, Arrays], result: Result
@@ -237,13 +237,13 @@ def compare_versions(
             if not ran:
                 raise UserError(f"not both versions have a way to run {subject.suffix} files")
             kinds = product(ran, result.distributions)
-            return [change_of(subject, result, *kind, params.judge) for kind in kinds]
+            return [judge_upgrade(subject, result, *kind, params.judge) for kind in kinds]
 
         run_comparison(found, request, params, pool, subjects, _backends(works), judged)
     return found
 
 
-def pairs_of(old: str, new: str) -> Iterator[UpgradePair]:
+def find_upgrade_pairs(old: str, new: str) -> Iterator[UpgradePair]:
     """Every way to run a file, in both versions; another library may have only one of its own.
 
     Args:
@@ -261,7 +261,7 @@ def _backends(pairs: Sequence[UpgradePair]) -> list[str]:
     return list(dict.fromkeys(chain(*pairs)))
 
 
-def generated_models(
+def generate_model_files(
     count: int, size: int, params: UpgradeParams, pool: WorkerPool, rejected: NotCompared
 ) -> Iterator[OnnxModelFile]:
     """Generated models as files; those that the converter makes none of are noted."""
@@ -278,4 +278,4 @@ def generated_models(
         if isinstance(content, ExecutionOutcome):
             rejected.append((name, f"{CONVERTER}: {content.exception} {content.message}"))
             continue
-        yield subject_of(name, onnx.load_model_from_string(content), size, {})
+        yield make_subject(name, onnx.load_model_from_string(content), size, {})

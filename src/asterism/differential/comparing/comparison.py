@@ -16,7 +16,7 @@ from asterism.differential.comparing.libraries import title_of
 from asterism.differential.oracle.finding import BEYOND_TYPE, INVALID_INPUTS, UNRESOLVED
 from asterism.differential.params import ExecuteParams, JudgeParams
 from asterism.differential.report.script_writer import REPRO
-from asterism.differential.report.texts import templates
+from asterism.differential.report.texts import template_environment
 from asterism.differential.subjects import Arrays, ModelFile
 from asterism.differential.subjects.reading import NotCompared, read_inputs
 
@@ -221,7 +221,9 @@ class BackendComparison:
 
     def lines(self) -> list[str]:
         """Lines for a terminal: what was found, and what could not be decided."""
-        plain = templates(__package__).overlay(finalize=lambda value: printable(str(value)))
+        plain = template_environment(__package__).overlay(
+            finalize=lambda value: printable(str(value))
+        )
         return plain.get_template("lines.txt.j2").render(found=self).splitlines()
 
     def to_json(self) -> dict[str, Any]:

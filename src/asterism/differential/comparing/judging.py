@@ -32,13 +32,13 @@ def run_subject(
     backends: Sequence[str],
 ) -> Result:
     """The results of a model in these backends and in the references."""
-    wanted = dict.fromkeys((*backends, *subject.references.all))
-    chosen = tuple(b for b in wanted if b in pool.usable())
+    all_backends = dict.fromkeys((*backends, *subject.references.all))
+    chosen = tuple(b for b in all_backends if b in pool.usable())
     file = GivenFile(subject.content, subject.suffix, subject.quantises)
     return pool.run(Task(0, file, inputs, backends=chosen))
 
 
-def all_values(
+def compute_tensor_values(
     pool: WorkerPool,
     subject: ModelFile,
     inputs: dict[str, list[NDArray[Any]]],
@@ -57,12 +57,12 @@ def all_values(
     every, names = subject.exposing()
     result = run_subject(pool, every, inputs, backends)
     (kind,) = inputs
-    found = {}
+    values = {}
     for backend in (every.references.right, *backends):
         arrays = result.outputs.get(backend, {}).get(kind, [])
-        found[backend] = dict(zip(names, arrays, strict=False))
-        found[backend] = found[backend] if len(arrays) == len(names) else {}
-    return found
+        values[backend] = dict(zip(names, arrays, strict=False))
+        values[backend] = values[backend] if len(arrays) == len(names) else {}
+    return values
 
 
 def judge_of_file(
@@ -80,13 +80,13 @@ def judge_of_file(
     bounds = params.tolerance(subject.epsilon, subject.depth)
     standard = None
     if subject.is_in_reference:
-        told = runs, declared, bounds
+        checks = runs, declared, bounds
         by_letter = subject.is_defined_for_nan
-        standard = ReferenceOutputs.of(result.outputs, distribution, *told, by_letter=by_letter)
+        standard = ReferenceOutputs.of(result.outputs, distribution, *checks, by_letter=by_letter)
     return Judge(result, distribution, bounds, standard, declared, subject.quantises, runs)
 
 
-def lacks_reference(subject: ModelFile, result: Result) -> str:
+def why_no_reference(subject: ModelFile, result: Result) -> str:
     """Why no reference says what the model computes; nothing where one does."""
     outcome = result.outcomes.get(subject.references.right)
     if outcome is None:
@@ -96,7 +96,7 @@ def lacks_reference(subject: ModelFile, result: Result) -> str:
     return "" if subject.is_in_reference else "the reference passes over an attribute of a node"
 
 
-def within_type(
+def drop_type_findings(
     pool: WorkerPool, subject: ModelFile, inputs: Mapping[str, Arrays], findings: Sequence[Finding]
 ) -> list[Finding]:
     """The findings, without the blame for what follows from the type that the file names.
@@ -110,26 +110,26 @@ def within_type(
         inputs: by distribution.
         findings: the findings of the model.
     """
-    suspects = {one.distributions[0] for one in findings if _is_suspect(one)}
+    suspects = {finding.distributions[0] for finding in findings if _is_suspect(finding)}
     said: dict[str, str] = {}
     if subject.coarsest == "float16":
         said = {name: _overflow(pool, subject, inputs[name], name) for name in suspects}
     return [
-        replace(one, symptom=BEYOND_TYPE, message=why)
-        if _is_suspect(one) and (why := said.get(one.distributions[0]))
-        else one
-        for one in findings
+        replace(finding, symptom=BEYOND_TYPE, message=why)
+        if _is_suspect(finding) and (why := said.get(finding.distributions[0]))
+        else finding
+        for finding in findings
     ]
 
 
-def _is_suspect(one: Finding) -> bool:
-    return one.symptom == MASK_DIFFERS
+def _is_suspect(finding: Finding) -> bool:
+    return finding.symptom == MASK_DIFFERS
 
 
 def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution: str) -> str:
     """The first node whose half-precision values the type cannot hold; nothing where all fit."""
     right = subject.references.right
-    values = all_values(pool, subject, {distribution: inputs}, [])[right]
+    values = compute_tensor_values(pool, subject, {distribution: inputs}, [])[right]
     kinds = subject.kinds()
     for node in subject.nodes:
         for name in node.makes:
@@ -145,7 +145,7 @@ def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution
 Answers = tuple[tuple[tuple[str, ...], str], ...]
 
 
-def answers_of(judge: Judge) -> Answers:
+def group_answers(judge: Judge) -> Answers:
     """What each group of backends gave that agree, the largest group first.
 
     The reference comes last, where there is one.
@@ -160,23 +160,23 @@ def answers_of(judge: Judge) -> Answers:
         if len(group) == 1:
             groups.append(group)
     groups.sort(key=len, reverse=True)
-    given = [judge.result.outputs[group[0]][judge.distribution] for group in groups]
+    outputs = [judge.result.outputs[group[0]][judge.distribution] for group in groups]
     if judge.standard is not None:
         groups.append(["the reference"])
-        given.append(list(judge.standard.expected))
-    return tuple(zip(map(tuple, groups), answers_in_words(given), strict=True))
+        outputs.append(list(judge.standard.expected))
+    return tuple(zip(map(tuple, groups), describe_answers(outputs), strict=True))
 
 
-def answers_in_words(given: Sequence[Arrays]) -> list[str]:
+def describe_answers(answers: Sequence[Arrays]) -> list[str]:
     """What each of several runs of a model gave, of the output in which they differ most.
 
     Args:
-        given: the outputs of each run.
+        answers: the outputs of each run.
     """
-    if len({len(outputs) for outputs in given}) > 1:
-        return [f"{len(outputs)} outputs" for outputs in given]
-    best, found = -1.0, [""] * len(given)
-    for at, arrays in enumerate(zip(*given, strict=True)):
+    if len({len(outputs) for outputs in answers}) > 1:
+        return [f"{len(outputs)} outputs" for outputs in answers]
+    best, texts = -1.0, [""] * len(answers)
+    for at, arrays in enumerate(zip(*answers, strict=True)):
         if len({array.shape for array in arrays}) > 1:
             return [f"output {at} of shape {list(array.shape)}" for array in arrays]
         if not arrays[0].size:
@@ -186,8 +186,8 @@ def answers_in_words(given: Sequence[Arrays]) -> list[str]:
         if gaps[place] > best:
             best = float(gaps[place])
             where = f"output {at} at {[int(i) for i in place]}"
-            found = [f"{where}: {float(a[place]):.6g}{_constant(a)}" for a in arrays]
-    return found
+            texts = [f"{where}: {float(a[place]):.6g}{_constant(a)}" for a in arrays]
+    return texts
 
 
 def _constant(array: NDArray[np.generic]) -> str:
@@ -201,5 +201,5 @@ def _gaps(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         spread = numbers.max(0) - numbers.min(0)
     odd = (numbers != numbers[0]).any(0) & ~np.isnan(numbers).all(0)
-    found: NDArray[np.float64] = np.where(finite, spread, np.where(odd, np.inf, 0.0))
-    return found
+    gaps: NDArray[np.float64] = np.where(finite, spread, np.where(odd, np.inf, 0.0))
+    return gaps

@@ -16,16 +16,16 @@ from collections.abc import Callable, Container
 from contextlib import suppress
 from pathlib import Path
 
-from asterism.core.files.folders import own_folder
+from asterism.core.files.folders import make_private_folder
 from asterism.core.files.locks import hold_lock
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.registry import closest
+from asterism.core.parameters.registry import suggest_closest
 from asterism.core.resuming import saved_folders
-from asterism.differential.adapters.backend_names import plugin_of, reads_given, suffix_of
+from asterism.differential.adapters.backend_names import plugin_of, reads_given_files, suffix_of
 from asterism.differential.adapters.environments import (
     Environment,
-    folder_of_all,
+    environments_root,
     installed_packages,
     package_of,
     read_environment,
@@ -51,7 +51,7 @@ def make_environment(wanted: Environment, say: Callable[[str], None]) -> None:
         UserError: its Python is not on this machine, a package cannot be installed, or others can
             write to where it would lie.
     """
-    own_folder(folder_of_all())
+    make_private_folder(environments_root())
     folder = wanted.folder
     with hold_lock(folder.with_name(f"{folder.name}.lock")):
         if wanted.is_made:
@@ -221,7 +221,7 @@ def named_version(library: str, version: str, formats: Container[str]) -> str:
     """
     known = readers_of(formats)
     if library not in known:
-        hint = closest(library, known)
+        hint = suggest_closest(library, known)
         raise UserError(f"no files are run by {library!r}{hint} (known: {', '.join(known)})")
     here = installed_version(library).partition("+")[0]  # of a build for one kind of machine
     if not version or f"{here}.".startswith(f"{version}."):
@@ -232,7 +232,7 @@ def named_version(library: str, version: str, formats: Container[str]) -> str:
 
 def file_options_of(library: str) -> list[str]:
     """Every option of a library by which it runs files."""
-    return [o for o in plugin_of(library).all_options() if reads_given(f"{library}:{o}")]
+    return [o for o in plugin_of(library).all_options() if reads_given_files(f"{library}:{o}")]
 
 
 def installed_version(library: str) -> str:

@@ -10,7 +10,7 @@ from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import progress
 from asterism.differential.adapters.backend_names import library_of, product_of, suffix_of
 from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.comparing.blaming import Blame
+from asterism.differential.comparing.blaming import FaultLocaliser
 from asterism.differential.comparing.cases import ComparisonCase
 from asterism.differential.comparing.comparison import (
     BackendComparison,
@@ -18,14 +18,14 @@ from asterism.differential.comparing.comparison import (
     ComparisonRow,
     LibraryComparisonParams,
 )
-from asterism.differential.comparing.judging import lacks_reference, run_subject
+from asterism.differential.comparing.judging import run_subject, why_no_reference
 from asterism.differential.comparing.libraries import title_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.params import JudgeParams
 from asterism.differential.report.confirming import exit_statuses
 from asterism.differential.subjects import Arrays, ModelFile
-from asterism.differential.subjects.reading import noting_failure, require_compared
+from asterism.differential.subjects.reading import note_failure, require_any_compared
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.section import KeyFigure, ReportSection
 
@@ -62,23 +62,23 @@ def run_comparison(
         UserError: nothing could be compared.
     """
     for subject in progress(subjects, label="compare", unit="model"):
-        with noting_failure(subject.name, found.rejected):
+        with note_failure(subject.name, found.rejected):
             inputs = request.inputs_of(subject, params.seed)
             readers = [b for b in backends if suffix_of(b) == subject.suffix]
             result = run_subject(pool, subject, inputs, readers)
             found.subjects.append((subject, [*judge(subject, inputs, result)]))
-            if why := lacks_reference(subject, result):
+            if why := why_no_reference(subject, result):
                 found.no_reference[subject.name] = why
-    require_compared(found.subjects, found.rejected)
+    require_any_compared(found.subjects, found.rejected)
     with replacing(request.target) as folder:
         folder.mkdir()
         rows = [row for row in found.rows if row.worst.other][: request.explained]
         for number, row in enumerate(progress(rows, label="blame", unit="change"), 1):
             (subject,) = (one for one, _ in found.subjects if one.name == row.worst.subject)
             about = f"the nodes of {subject.name} to blame, {row.worst.culprit}"
-            with noting_failure(about, found.rejected):
+            with note_failure(about, found.rejected):
                 inputs = request.inputs_of(subject, params.seed)
-                blame = Blame(
+                blame = FaultLocaliser(
                     pool, params.judge, row.worst, subject, inputs[row.worst.distribution]
                 )
                 row.part = blame.smallest(request.steps)

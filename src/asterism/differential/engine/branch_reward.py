@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.engine.branches import SWITCH
 from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.tasks import Task
@@ -15,7 +15,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Graph
 
 #: Nothing is judged here, so only what never ends must be ended.
-_LIMITS = Limits(seconds=240, memory_mb=3000)
+_LIMITS = WorkerLimits(seconds=240, memory_mb=3000)
 
 
 class BranchReward:

@@ -11,7 +11,7 @@ from pathlib import Path
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.backend_names import FLOAT64, library_of, plugin_of
 from asterism.differential.adapters.questions import (
     FORMS,
@@ -27,8 +27,11 @@ from asterism.differential.engine.inputs import (
     sample_inputs,
     special_inputs,
 )
-from asterism.differential.engine.invalid_configurations import is_outside_wanted, outside_of
-from asterism.differential.engine.record import FOLDERS, Record
+from asterism.differential.engine.invalid_configurations import (
+    draw_invalid_configuration,
+    is_invalid_configuration_due,
+)
+from asterism.differential.engine.record import FOLDERS, ExecutionRecord
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.params import ExecuteParams
@@ -44,9 +47,9 @@ PART_RUNS = 700
 _TELL_EVERY = 60.0
 
 
-def limits_of(params: ExecuteParams) -> Limits:
+def limits_of(params: ExecuteParams) -> WorkerLimits:
     """The limits of time and memory of one step of a model."""
-    return Limits(params.hang_seconds, params.memory_mb)
+    return WorkerLimits(params.hang_seconds, params.memory_mb)
 
 
 def open_worker_pool(params: ExecuteParams, weights: Path) -> WorkerPool:
@@ -94,7 +97,7 @@ def execute(
     units: WorkUnits = ALONE,
     special_share: float = 0.0,
     outside_share: float = 0.0,
-) -> Record:
+) -> ExecutionRecord:
     """Run every model in every backend.
 
     Args:
@@ -114,7 +117,7 @@ def execute(
             name: partial(_execute, part, worker_pool, plans[name], seed, partial(line.told, name))
             for name, part in parts.items()
         }
-        return Record.merged(units.gather(jobs, Record.load))
+        return ExecutionRecord.merged(units.gather(jobs, ExecutionRecord.load))
 
 
 def _execute(
@@ -124,15 +127,15 @@ def _execute(
     seed: int,
     tell: Callable[[int], None],
     checkpoint: Checkpoint | None,
-) -> Record:
+) -> ExecutionRecord:
     """Run a part of the models; a killed run is taken up where it was last saved."""
     worker_pool.start()
-    saved = checkpoint.restore(Record.copied) if checkpoint is not None else None
-    record = saved if saved is not None else Record()
+    saved = checkpoint.restore(ExecutionRecord.copied) if checkpoint is not None else None
+    record = saved if saved is not None else ExecutionRecord()
     tell(len(record))
     before = {i for i in graphs if i in record}
     backends = worker_pool.backends
-    tasks = (task_of(i, graphs[i], group, backends, seed) for i, group in plan if i not in before)
+    tasks = (make_task(i, graphs[i], group, backends, seed) for i, group in plan if i not in before)
     for _, results in groupby(worker_pool.run_all(tasks), key=lambda result: result.index):
         record.add(list(results))
         tell(len(record))
@@ -141,7 +144,7 @@ def _execute(
     return record
 
 
-def task_of(
+def make_task(
     index: int,
     graph: Graph,
     group: Sequence[str],
@@ -157,7 +160,7 @@ def task_of(
         backends: where it runs, those of them that can do what is asked.
         seed: the seed of the inputs.
     """
-    outside = outside_of(graph, seed, index) if OUTSIDE in group else None
+    outside = draw_invalid_configuration(graph, seed, index) if OUTSIDE in group else None
     changed: Config = {}
     if outside is not None:
         graph, changed = outside.graph, outside.changed
@@ -246,10 +249,10 @@ def _planned(
     for i, graph in graphs.items():
         special = special_inputs(seed, i, special_share)
         more = [] if special is None or special in distributions else [special]
-        if OUTSIDE not in distributions and is_outside_wanted(seed, i, outside_share):
+        if OUTSIDE not in distributions and is_invalid_configuration_due(seed, i, outside_share):
             more.append(OUTSIDE)
         for group in _groups([*distributions, *more]):
-            if OUTSIDE in group and outside_of(graph, seed, i) is None:
+            if OUTSIDE in group and draw_invalid_configuration(graph, seed, i) is None:
                 continue
             if compared_nodes(graph, group):  # or the question cannot be asked
                 planned.append((i, group))

@@ -39,7 +39,7 @@ class InvalidConfiguration:
         return f"{node.type}({named}) on {shapes}"
 
 
-def outside_of(graph: Graph, seed: int, model: int) -> InvalidConfiguration | None:
+def draw_invalid_configuration(graph: Graph, seed: int, model: int) -> InvalidConfiguration | None:
     """A layer of a model with one invalid value; None if no draw finds one.
 
     Args:
@@ -61,7 +61,7 @@ def outside_of(graph: Graph, seed: int, model: int) -> InvalidConfiguration | No
     return None
 
 
-def is_outside_wanted(seed: int, model: int, share: float) -> bool:
+def is_invalid_configuration_due(seed: int, model: int, share: float) -> bool:
     """Whether a model is in the share that is tried with an invalid configuration."""
     return bool(stream(seed, "outside share", model).random() < share)
 

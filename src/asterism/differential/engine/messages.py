@@ -55,7 +55,7 @@ _LAST = re.compile(
 _WARNING = re.compile(r"(^|: )[WI]\d* |^[WI]\d{4} |^(WARNING|INFO|DEBUG)\b|\w*Warning: ")
 
 
-def last_words(lines: Sequence[str], most: int = 8) -> list[str]:
+def find_abort_message(lines: Sequence[str], most: int = 8) -> list[str]:
     """Why a process says that it ends itself: the abort's own lines, else the latest, no warnings.
 
     Args:
@@ -69,7 +69,7 @@ def last_words(lines: Sequence[str], most: int = 8) -> list[str]:
     return [line for line in lines if not _WARNING.search(line)][-most:]
 
 
-def without_noise(message: str, limit: int = 600, *, end: bool = False) -> str:
+def strip_volatile_parts(message: str, limit: int = 600, *, end: bool = False) -> str:
     """A message without what differs from run to run: addresses, folders, counters, colours.
 
     Args:

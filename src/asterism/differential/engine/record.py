@@ -22,7 +22,7 @@ FOLDERS = ("outcomes", "outputs")
 _OUTCOMES, _OUTPUTS = FOLDERS
 
 
-class Record:
+class ExecutionRecord:
     """Outcomes and outputs of models.
 
     Each model is written once, when it has run, and read when it is asked for: memory holds the
@@ -32,7 +32,7 @@ class Record:
     def __init__(self) -> None:
         self._files: dict[str, Path] = {}
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        self._kept: list[Record] = []
+        self._kept: list[ExecutionRecord] = []
 
     def __len__(self) -> int:
         return len(self._files)

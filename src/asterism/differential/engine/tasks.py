@@ -217,7 +217,7 @@ class LayerDescription:
     variables: list[Variable]
 
 
-def outcome_of(index: int, backend: str, answer: Mapping[str, Any]) -> ExecutionOutcome:
+def read_outcome(index: int, backend: str, answer: Mapping[str, Any]) -> ExecutionOutcome:
     """A worker's answer as the end of a step of a model."""
     names = ("stage", "status", "exception", "message", "frame", "warned")
     facts = {name: answer[name] for name in names if name in answer}

@@ -31,7 +31,7 @@ from asterism.differential.adapters.library import (
 from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.adapters.questions import LENGTHENED, QUESTIONS
 from asterism.differential.engine.branches import SWITCH, BranchMeter
-from asterism.differential.engine.messages import is_internal, is_unsupported, without_noise
+from asterism.differential.engine.messages import is_internal, is_unsupported, strip_volatile_parts
 from asterism.memo.graphs.light_keras import import_keras
 
 Answer = dict[str, Any]
@@ -59,7 +59,7 @@ class Worker:
             warnings.simplefilter("always")
             answer = self._answer(request)
         stated = (str(w.message) for w in said if is_unsupported("", str(w.message), limits))
-        return {**answer, "warned": without_noise(next(stated, ""))}
+        return {**answer, "warned": strip_volatile_parts(next(stated, ""))}
 
     def _answer(self, request: dict[str, Any]) -> Answer:
         """The end of one step, with what it asks for."""
@@ -75,7 +75,11 @@ class Worker:
             found = step(request)
             return {**found, "status": "ok", "stage": self._stage}
         except MemoryError as error:
-            return {"status": "memory", "stage": self._stage, "message": without_noise(str(error))}
+            return {
+                "status": "memory",
+                "stage": self._stage,
+                "message": strip_volatile_parts(str(error)),
+            }
         except BaseException as error:
             converts = request["step"] == "convert"
             plugin: LibraryPlugin = CONVERTERS[request["backend"]]() if converts else self.library
@@ -167,7 +171,7 @@ def _of_free_length(answer: Answer) -> Answer:
 def _describe(error: BaseException, plugin: LibraryPlugin) -> Answer:
     kind = type(error)
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-    name, message = f"{module}{kind.__qualname__}", without_noise(str(error))
+    name, message = f"{module}{kind.__qualname__}", strip_volatile_parts(str(error))
     patterns = (*UNSUPPORTED, *plugin.unsupported)
     known = is_unsupported(name, str(error), patterns)
     return {
@@ -202,7 +206,12 @@ def serve(channel: Channel, name: str) -> None:
         library.versions()  # one that is not installed has none
         send({"status": "ready"})
     except Exception as error:  # a broken installation is reported, and the run goes on
-        send({"status": "broken", "message": without_noise(f"{type(error).__name__}: {error}")})
+        send(
+            {
+                "status": "broken",
+                "message": strip_volatile_parts(f"{type(error).__name__}: {error}"),
+            }
+        )
         return
     worker = Worker(library)
     meter = BranchMeter() if os.environ.get(SWITCH) else None

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from asterism.core.files.folders import own_folder
+from asterism.core.files.folders import make_private_folder
 from asterism.core.settings import machine
 from asterism.core.workers.starting import OWN_INTERPRETER, ForkServer, Interpreter
-from asterism.differential.engine.messages import without_noise
+from asterism.differential.engine.messages import strip_volatile_parts
 from asterism.memo.graphs.light_keras import import_keras
 
 
-def keras_forks(backend: str, environment: Mapping[str, str]) -> ForkServer:
+def start_keras_fork_server(backend: str, environment: Mapping[str, str]) -> ForkServer:
     """A fork server that imports Keras on a backend.
 
     Args:
@@ -33,7 +33,7 @@ def import_for_workers(backend: str) -> str:
     try:
         import_keras(backend)
     except Exception as error:  # a broken installation is reported, and the run goes on
-        return without_noise(f"{type(error).__name__}: {error}")
+        return strip_volatile_parts(f"{type(error).__name__}: {error}")
     return ""
 
 
@@ -62,7 +62,9 @@ def worker_variables(
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1"),
         "PYTHONHASHSEED": "0",
-        "TORCHINDUCTOR_CACHE_DIR": str(own_folder(machine.programs_root() / "torchinductor")),
+        "TORCHINDUCTOR_CACHE_DIR": str(
+            make_private_folder(machine.programs_root() / "torchinductor")
+        ),
         "PYTHONPATH": os.pathsep.join(
             [interpreter.source, os.environ.get("PYTHONPATH", "")]
         ).rstrip(os.pathsep),

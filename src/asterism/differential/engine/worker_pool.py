@@ -14,21 +14,21 @@ import numpy as np
 
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import WorkerLimits
 from asterism.differential.adapters.backend_names import (
     REFERENCES,
     all_references,
     check_backends,
-    coarsely_perturbed,
     converter_of,
     file_references,
+    find_coarse_perturbed_runs,
     library_of,
     option_of,
     plugin_of,
     precision_of,
-    reads_given,
+    reads_given_files,
+    select_under_test,
     suffix_of,
-    under_test,
 )
 from asterism.differential.adapters.library import CONVERTERS, GIVEN, FileReference
 from asterism.differential.engine.tasks import (
@@ -37,7 +37,7 @@ from asterism.differential.engine.tasks import (
     LayerDescription,
     Result,
     Task,
-    outcome_of,
+    read_outcome,
 )
 from asterism.differential.engine.workers import Workers
 from asterism.memo.graphs.graph import Graph, Node, sequential
@@ -98,11 +98,11 @@ class WorkerPool(Workers):
     def __init__(
         self,
         backends: Sequence[str],
-        limits: Limits,
+        limits: WorkerLimits,
         weights: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        check_backends(b for b in under_test(backends) if not reads_given(b))
+        check_backends(b for b in select_under_test(backends) if not reads_given_files(b))
         converters = {c for c in map(converter_of, backends) if c is not None}
         workers = {library: library for library in map(library_of, backends)}
         workers |= {c: CONVERTERS[c].host for c in converters}  # which are slow
@@ -144,7 +144,9 @@ class WorkerPool(Workers):
         """Where a task runs: without the references that have no use for it."""
         backends = self.usable(task.backends)
         coarse = task.dtypes | {precision_of(b) for b in backends}
-        useless = {run for run, dtype in coarsely_perturbed().items() if dtype not in coarse}
+        useless = {
+            run for run, dtype in find_coarse_perturbed_runs().items() if dtype not in coarse
+        }
         if not task.is_probed:
             useless.update(*(runs.probes for runs in all_references()))
         return tuple(b for b in backends if b not in useless)
@@ -279,7 +281,7 @@ class WorkerPool(Workers):
     def _convert(self, task: Task, folder: Path, converter: str) -> ExecutionOutcome:
         request = self._request("convert", task, folder, converter)
         answer = self._clients[converter].ask(request, task.seconds)
-        return outcome_of(task.index, converter, answer)
+        return read_outcome(task.index, converter, answer)
 
     def _step(
         self, submitted: _Submitted, backend: str, after: Future[ExecutionOutcome] | None
@@ -290,13 +292,13 @@ class WorkerPool(Workers):
         more = {
             "option": option_of(backend),
             "distributions": list(task.inputs),
-            "dtype": "float64" if not under_test([backend]) else None,
+            "dtype": "float64" if not select_under_test([backend]) else None,
             "inputs": str(submitted.inputs),
             "target": str(submitted.outputs(backend)),
         }
         request = self._request("run", task, submitted.folder, backend, **more)
         answer = self._clients[library_of(backend)].ask(request, task.seconds)
-        return outcome_of(task.index, backend, answer)
+        return read_outcome(task.index, backend, answer)
 
     def _collect(self, submitted: _Submitted) -> Result:
         task, steps = submitted.task, submitted.steps
@@ -321,11 +323,11 @@ def trivial_models(
     backends: Sequence[str],
 ) -> Iterator[tuple[Graph | GivenFile, tuple[str, ...]]]:
     """Models of one input of three numbers, and which of some backends are to run each."""
-    if built := tuple(b for b in backends if not reads_given(b)):
+    if built := tuple(b for b in backends if not reads_given_files(b)):
         dense = Node("Dense", {"units": 2, "dtype": "float32"})
         yield sequential(Tensor((3,)), [lambda _: dense]), built
     for suffix, references in file_references().items():
-        if given := tuple(b for b in backends if suffix_of(b) == suffix and reads_given(b)):
+        if given := tuple(b for b in backends if suffix_of(b) == suffix and reads_given_files(b)):
             reference = plugin_of(references.library)
             assert issubclass(reference, FileReference)
             yield GivenFile(reference.trivial(), suffix), given

@@ -24,12 +24,15 @@ from asterism.core.workers.starting import (
     KilledError,
     LaunchError,
 )
-from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
+from asterism.core.workers.worker import WorkerDied, WorkerLimits, WorkerProcess
 from asterism.differential.adapters.backend_names import plugin_of, product_of
 from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.engine.messages import last_words, without_noise
+from asterism.differential.engine.messages import find_abort_message, strip_volatile_parts
 from asterism.differential.engine.worker import serve
-from asterism.differential.engine.worker_environment import keras_forks, worker_variables
+from asterism.differential.engine.worker_environment import (
+    start_keras_fork_server,
+    worker_variables,
+)
 
 log = get_logger(__name__)
 
@@ -48,7 +51,7 @@ class WorkerClient:
     def __init__(
         self,
         library: str,
-        limits: Limits,
+        limits: WorkerLimits,
         environment: dict[str, str] | None = None,
         forks: ForkServer | None = None,
         interpreter: Interpreter = OWN_INTERPRETER,
@@ -101,7 +104,7 @@ class WorkerClient:
         self._was_killed = False
         try:
             self._worker.start()
-            answer = _value(self._worker.receive(Limits(START_SECONDS)))
+            answer = _value(self._worker.receive(WorkerLimits(START_SECONDS)))
         except LaunchError as error:
             self._was_killed = isinstance(error, KilledError)
             return str(error)
@@ -157,7 +160,7 @@ class WorkerClient:
         return {
             "status": death.how,
             "exception": death.ended if death.how == "crash" else "",
-            "message": without_noise("\n".join(last_words(death.said)), end=True),
+            "message": strip_volatile_parts("\n".join(find_abort_message(death.said)), end=True),
         }
 
     def give_up(self) -> None:
@@ -198,7 +201,7 @@ class Workers:
     def __init__(
         self,
         libraries: Mapping[str, str],
-        limits: Limits,
+        limits: WorkerLimits,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.libraries = dict(sorted(libraries.items()))
@@ -206,7 +209,7 @@ class Workers:
         self.scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
         more = {"TMPDIR": str(self.scratch), **(environment or {})}
         forked = sorted({b for b in map(_forked_for, self.libraries.values()) if b})
-        self._fork_servers = {backend: keras_forks(backend, more) for backend in forked}
+        self._fork_servers = {backend: start_keras_fork_server(backend, more) for backend in forked}
         self._clients = {
             name: WorkerClient(
                 library,

@@ -189,7 +189,7 @@ def read_findings(path: Path, models: int) -> list[Finding]:
     return findings
 
 
-def signature(finding: Finding, layer: str = "") -> str:
+def defect_signature(finding: Finding, layer: str = "") -> str:
     """A stable name for the defect behind a finding.
 
     Symptom and library, then the exception and innermost library frame, or the first diverging
@@ -201,13 +201,13 @@ def signature(finding: Finding, layer: str = "") -> str:
         return f"{finding.symptom} | {finding.library} | {what}"
     place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception
     # A worker that died leaves log lines, which are no message and differ from death to death.
-    words = skeleton(finding.message) if finding.frame else ""
+    words = message_skeleton(finding.message) if finding.frame else ""
     return " | ".join(
         filter(None, (finding.symptom, finding.library, place or finding.stage, words))
     )
 
 
-def skeleton(message: str) -> str:
+def message_skeleton(message: str) -> str:
     """The words of a message without names, numbers and values: what one defect always says.
 
     Compiled libraries raise all their errors at one Python frame; this tells them apart.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from asterism.differential.adapters.backend_names import REFERENCES, library_of, under_test
+from asterism.differential.adapters.backend_names import REFERENCES, library_of, select_under_test
 from asterism.differential.engine.inputs import OUTSIDE
 from asterism.differential.engine.invalid_configurations import InvalidConfiguration
 from asterism.differential.engine.messages import is_internal
@@ -27,7 +27,7 @@ from asterism.differential.params import JudgeParams
 from asterism.memo.graphs.graph import Graph
 
 
-def judge_of_outside(result: Result, graph: Graph, params: JudgeParams) -> Judge:
+def make_invalid_configuration_judge(result: Result, graph: Graph, params: JudgeParams) -> Judge:
     """The judge of an invalid configuration, about which no reference says what is right.
 
     Args:
@@ -38,7 +38,7 @@ def judge_of_outside(result: Result, graph: Graph, params: JudgeParams) -> Judge
     return Judge(result, OUTSIDE, params.tolerance(graph.epsilon, graph.depth), None)
 
 
-def findings_outside(
+def judge_invalid_configuration(
     result: Result, invalid: InvalidConfiguration, params: JudgeParams
 ) -> list[Finding]:
     """What is wrong with how libraries took an invalid configuration.
@@ -48,8 +48,8 @@ def findings_outside(
         invalid: the configuration.
         params: tolerances.
     """
-    tried, judge = str(invalid), judge_of_outside(result, invalid.graph, params)
-    tested = under_test(result.outcomes)
+    tried, judge = str(invalid), make_invalid_configuration_judge(result, invalid.graph, params)
+    tested = select_under_test(result.outcomes)
     ended = {b: result.outcomes[b] for b in (*tested, *REFERENCES) if b in result.outcomes}
     internal = [b for b in tested if _is_internal(ended[b])]
     accepted = [b for b, outcome in ended.items() if outcome.ran]
@@ -67,7 +67,7 @@ def findings_outside(
     return found
 
 
-def expected_outside(finding: Finding) -> str:
+def describe_expected_rejection(finding: Finding) -> str:
     """What a library was to do with an invalid configuration, in words."""
     others = ", ".join(finding.agreeing[:3])
     if finding.symptom == SILENT_ACCEPTANCE:

@@ -16,7 +16,7 @@ from asterism.differential.adapters.backend_names import (
     library_of,
     precision_of,
     product_of,
-    under_test,
+    select_under_test,
 )
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
@@ -72,12 +72,14 @@ class Judge:
     @property
     def backends_that_ran(self) -> list[str]:
         """The backends under test that gave outputs."""
-        return [b for b in under_test(self.result.outcomes) if self.result.outcomes[b].ran]
+        return [b for b in select_under_test(self.result.outcomes) if self.result.outcomes[b].ran]
 
     def findings(self) -> list[Finding]:
         """What every backend and converter under test does, with one status of each."""
         outcomes = self.result.outcomes
-        found = {b: self.finding_of(b) for b in under_test(outcomes) if not _is_file(outcomes[b])}
+        found = {
+            b: self.finding_of(b) for b in select_under_test(outcomes) if not _is_file(outcomes[b])
+        }
         right = self._right(found)
         wrong = [b for b, one in found.items() if one.by_values]
         culprits = dict(self._blamed(wrong, right))
@@ -183,7 +185,7 @@ class Judge:
         """What a failure is that no other backend disproves."""
         outcomes = self.result.outcomes
         reference = None if self.of_file is None else outcomes.get(self.of_file.right)
-        failed = [b for b in under_test(outcomes) if outcomes[b].status == "error"]
+        failed = [b for b in select_under_test(outcomes) if outcomes[b].status == "error"]
         together = len(products_of(failed)) > len(products_of(self.backends_that_ran))
         rejects = reference is not None and reference.status == "error" and together
         return INVALID_INPUTS if rejects else NOTHING_RUNS

@@ -20,8 +20,8 @@ from asterism.differential.adapters.backend_names import (
 )
 from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
-from asterism.differential.engine.invalid_configurations import outside_of
-from asterism.differential.engine.record import Record
+from asterism.differential.engine.invalid_configurations import draw_invalid_configuration
+from asterism.differential.engine.record import ExecutionRecord
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import (
     EXCLUDED,
@@ -35,7 +35,7 @@ from asterism.differential.oracle.finding import (
     EarlierModel,
     Finding,
 )
-from asterism.differential.oracle.invalid_configurations import findings_outside
+from asterism.differential.oracle.invalid_configurations import judge_invalid_configuration
 from asterism.differential.oracle.judge import Judge, failure
 from asterism.differential.oracle.standard import ReferenceOutputs, d_mad, distance
 from asterism.differential.params import JudgeParams
@@ -70,23 +70,23 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
         seed: for the targets of D_MAD.
     """
     if OUTSIDE in result.distributions:
-        invalid = outside_of(graph, seed, result.index)
+        invalid = draw_invalid_configuration(graph, seed, result.index)
         assert invalid is not None  # or there was nothing to try
-        return Judgement([], findings_outside(result, invalid, params))
+        return Judgement([], judge_invalid_configuration(result, invalid, params))
     distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
     judges = [judge_of(graph, result, d, params) for d in distributions or [""]]
-    told = [(judge, judge.findings()) for judge in judges]
-    failures = _failures(graph, result, told[0][1])
+    judgements = [(judge, judge.findings()) for judge in judges]
+    failures = _failures(graph, result, judgements[0][1])
     excluded: list[Finding] = []
     differing: dict[tuple[str, str, str], Finding] = {}
     symptoms: Counter[str] = Counter()
-    for judge, found in ((judge, found) for judge, found in told if judge.is_known):
+    for judge, findings in ((judge, findings) for judge, findings in judgements if judge.is_known):
         severity = _severity(graph, (judge.distribution,))
-        found = [replace(one, severity=severity) for one in found]
-        symptoms.update(one.symptom for one in found)
-        excluded += [one for one in found if one.symptom in EXCLUDED]
-        for one in [*_odd_references(judge), *_differences(judge, found, seed)]:
-            now = replace(one, severity=severity)
+        findings = [replace(finding, severity=severity) for finding in findings]
+        symptoms.update(finding.symptom for finding in findings)
+        excluded += [finding for finding in findings if finding.symptom in EXCLUDED]
+        for finding in [*_odd_references(judge), *_differences(judge, findings, seed)]:
+            now = replace(finding, severity=severity)
             known = differing.get((now.library, now.symptom, severity))
             joined = now if known is None else _joined(known, now)
             differing[now.library, now.symptom, severity] = joined
@@ -97,23 +97,31 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Judge
 
 def _failures(graph: Graph, result: Result, judged: Iterable[Finding]) -> list[Finding]:
     """Exceptions, crashes, hangs and memory, one finding for each library and frame."""
-    found = []
+    failures = []
     others = OF_GRAPHS.on_other_inputs
     ran = [r for r in result.outcomes if r not in others and result.outcomes[r].ran]
     if not ran and (rejected := _rejections(result)):
         backends = tuple(o.backend for o in rejected)
         facts = {"symptom": INVALID_MODEL, "library": KERAS, "backends": backends}
-        found.append(replace(failure(rejected[0]), **facts))  # type: ignore[arg-type]
+        failures.append(replace(failure(rejected[0]), **facts))  # type: ignore[arg-type]
     grouped: dict[tuple[str, ...], list[Finding]] = {}
-    for one in judged:
-        if one.symptom in FAILURES and result.outcomes[one.backends[0]].failed:
-            key = (one.library, one.symptom, one.stage, one.exception, one.frame)
-            grouped.setdefault(key, []).append(one)
+    for finding in judged:
+        if finding.symptom in FAILURES and result.outcomes[finding.backends[0]].failed:
+            key = (
+                finding.library,
+                finding.symptom,
+                finding.stage,
+                finding.exception,
+                finding.frame,
+            )
+            grouped.setdefault(key, []).append(finding)
     severity = _severity(graph, result.distributions)
     for _, group in sorted(grouped.items()):
-        backends = tuple(one.backends[0] for one in group)
-        found.append(replace(group[0], backends=backends, severity=severity, agreeing=tuple(ran)))
-    return [replace(one, distributions=result.distributions) for one in found]
+        backends = tuple(finding.backends[0] for finding in group)
+        failures.append(
+            replace(group[0], backends=backends, severity=severity, agreeing=tuple(ran))
+        )
+    return [replace(finding, distributions=result.distributions) for finding in failures]
 
 
 def _rejections(result: Result) -> list[ExecutionOutcome]:
@@ -156,23 +164,23 @@ def judge_of(
     bounds = params.tolerance(graph.epsilon, graph.depth)
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
     dtypes = [graph.tensors[i].dtype for i in nodes]
-    told = OF_GRAPHS, dtypes, bounds, {*special_kinds(graph), *result.special}
-    standard = ReferenceOutputs.of(result.outputs, distribution, *told)
+    checks = OF_GRAPHS, dtypes, bounds, {*special_kinds(graph), *result.special}
+    standard = ReferenceOutputs.of(result.outputs, distribution, *checks)
     if standard is not None:
         standard = standard.by_majority()
     return Judge(result, distribution, bounds, standard)
 
 
-def _differences(judge: Judge, found: Iterable[Finding], seed: int) -> Iterator[Finding]:
+def _differences(judge: Judge, findings: Iterable[Finding], seed: int) -> Iterator[Finding]:
     """One finding for each library that is to blame for values, of the backend farthest off."""
     blamed: dict[str, list[Finding]] = {}
-    for one in found:
-        if one.by_values:
-            blamed.setdefault(one.library, []).append(one)
+    for finding in findings:
+        if finding.by_values:
+            blamed.setdefault(finding.library, []).append(finding)
     for library in sorted(blamed):
-        wrong = sorted(blamed[library], key=lambda one: one.backends)
-        worst = max(wrong, key=lambda one: distance(one.symptom, one.excess))
-        others = (one.backends[0] for one in wrong if one is not worst)
+        wrong = sorted(blamed[library], key=lambda finding: finding.backends)
+        worst = max(wrong, key=lambda finding: distance(finding.symptom, finding.excess))
+        others = (finding.backends[0] for finding in wrong if finding is not worst)
         backends, agreeing = (worst.backends[0], *others), tuple(sorted(worst.agreeing))
         value = _d_mad(judge, backends[0], agreeing[0], seed)
         yield replace(worst, backends=backends, agreeing=agreeing, d_mad=value)
@@ -218,7 +226,9 @@ def _joined(before: Finding, now: Finding) -> Finding:
 REMEMBERED = 32
 
 
-def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed: int) -> Judgement:
+def judge_all(
+    graphs: Sequence[Graph], record: ExecutionRecord, params: JudgeParams, seed: int
+) -> Judgement:
     """Judge every model of a record, one at a time. Findings say what their worker ran before.
 
     Args:
@@ -227,30 +237,33 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
         params: tolerances.
         seed: for the targets of D_MAD.
     """
-    found = Judgement([], [])
+    total = Judgement([], [])
     histories = Histories()
     for result in record.results(len(graphs)):
-        one = judge(graphs[result.index], result, params, seed)
-        for kept, told in ((found.findings, one.findings), (found.excluded, one.excluded)):
-            kept += [replace(f, before=histories.before(f.backends[0])) for f in told]
-        found.agreed += one.agreed
-        found.unresolved += one.unresolved
+        judgement = judge(graphs[result.index], result, params, seed)
+        for kept, findings in (
+            (total.findings, judgement.findings),
+            (total.excluded, judgement.excluded),
+        ):
+            kept += [replace(f, before=histories.before(f.backends[0])) for f in findings]
+        total.agreed += judgement.agreed
+        total.unresolved += judgement.unresolved
         histories.add(result)
-    return found
+    return total
 
 
-def metrics_of(found: Judgement, models: int) -> dict[str, Any]:
+def metrics_of(judgement: Judgement, models: int) -> dict[str, Any]:
     """Counts of what the oracle says about so many models, as a JSON value."""
     # A model is one, however many groups of inputs it was rejected with.
-    invalid = len({f.model for f in found.findings if f.symptom == INVALID_MODEL})
+    invalid = len({f.model for f in judgement.findings if f.symptom == INVALID_MODEL})
     return {
-        "findings": len(found.findings),
-        "agreements": found.agreed,
-        "unresolved": found.unresolved,
+        "findings": len(judgement.findings),
+        "agreements": judgement.agreed,
+        "unresolved": judgement.unresolved,
         "invalid_models": invalid,
         "invalid_rate": invalid / max(models, 1),
-        "by_symptom": dict(sorted(Counter(f.symptom for f in found.findings).items())),
-        "apart": dict(sorted(Counter(f.symptom for f in found.excluded).items())),
+        "by_symptom": dict(sorted(Counter(f.symptom for f in judgement.findings).items())),
+        "apart": dict(sorted(Counter(f.symptom for f in judgement.excluded).items())),
     }
 
 

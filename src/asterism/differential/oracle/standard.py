@@ -54,7 +54,7 @@ def distance(kind: str, excess: float) -> tuple[int, float]:
     return -DIFFERENCES.index(kind), excess
 
 
-def difference(
+def find_difference(
     actual: NDArray[Any], expected: NDArray[Any], tolerance: NDArray[Any], dtype: str
 ) -> tuple[str, float] | None:
     """The worst kind of difference of an output from a float64 reference; None where they agree.
@@ -237,7 +237,7 @@ class ReferenceOutputs:
         pairs = zip(_numbers(outputs), _numbers(reference), dtypes, strict=True)
         for at, (output, wanted, dtype) in enumerate(pairs):
             allowed = self._bounds(at, wanted, limit, output, strictly)
-            kind = difference(output, wanted, allowed, "uint8" if dtype == "bool" else dtype)
+            kind = find_difference(output, wanted, allowed, "uint8" if dtype == "bool" else dtype)
             found += [] if kind is None else [Difference(kind[0], at, kind[1])]
         return min(found, key=lambda d: (DIFFERENCES.index(d.kind), d.output), default=None)
 
@@ -300,7 +300,7 @@ class ReferenceOutputs:
             allowed = self._bounds(at, b, self.tolerance, a)
             if self.probes is not None:
                 allowed = np.minimum(allowed, self._bounds(at, a, self.tolerance, b))
-            if difference(a, b, allowed, str(a.dtype)) is not None:
+            if find_difference(a, b, allowed, str(a.dtype)) is not None:
                 return False
         return True
 

@@ -51,7 +51,7 @@ def unsupported_table(
         for outcome in task["outcomes"]:
             if outcome["status"] not in ("ok", "unsupported"):
                 continue
-            names = names_in(outcome["message"], graph)
+            names = find_named_layers(outcome["message"], graph)
             for kind in types:
                 count = counts[outcome["backend"], kind]
                 if outcome["status"] == "ok":
@@ -69,7 +69,7 @@ def unsupported_table(
     return {column: [row[at] for row in rows] for at, column in enumerate(COLUMNS)}
 
 
-def names_in(message: str, graph: Graph) -> list[str]:
+def find_named_layers(message: str, graph: Graph) -> list[str]:
     """The layer types and operators that a message names.
 
     Args:

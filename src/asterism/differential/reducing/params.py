@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from asterism.core.files.user_files import File
-from asterism.core.parameters.params import Distinct, ParameterSection, Source
+from asterism.core.parameters.params import Distinct, PaperSource, ParameterSection
 from asterism.core.parameters.validation import Label, named
 
 #: Sizes of an input, without the batch.
@@ -19,7 +19,7 @@ class ReduceParams(ParameterSection):
 
     models: Annotated[
         Distinct[Annotated[str, named("asterism.differential.reducing.seed_models:SEED_MODELS")]],
-        Source("MEMO, Algorithm 1"),
+        PaperSource("MEMO, Algorithm 1"),
     ] = Field(description="seed models by name (docs/libraries.md lists them)", min_length=1)
     user_model: File = Field(
         description="a Keras model file of the user as one more seed, or a folder of such files; "

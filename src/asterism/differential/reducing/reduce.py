@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
-from asterism.memo.graphs.coverage import Coverage, elements_of
+from asterism.memo.graphs.coverage import Coverage, covered_elements
 from asterism.memo.graphs.graph import INPUT, Graph, Node
 from asterism.memo.universe.layers import universe
 from asterism.memo.universe.shapes import per_axis
@@ -24,7 +24,7 @@ from asterism.memo.universe.tensors import InvalidLayerError
 
 def reduce_model(graph: Graph) -> Graph:
     """The smallest model that Algorithm 1 reaches from ``graph``, with the same coverage."""
-    wanted = elements_of(graph)
+    wanted = covered_elements(graph)
     size = len(graph.nodes) + 1
     while len(graph.nodes) < size:
         size = len(graph.nodes)
@@ -35,7 +35,7 @@ def reduce_model(graph: Graph) -> Graph:
 
 def keeps_coverage(graph: Graph, wanted: Coverage) -> bool:
     """Whether a reduced model covers all types, pairs and parameters that must not be lost."""
-    found = elements_of(graph)
+    found = covered_elements(graph)
     return (
         wanted.types <= found.types
         and wanted.pairs <= found.pairs
@@ -186,7 +186,7 @@ def _with_narrow(graph: Graph, wide: Sequence[int], width: int) -> Graph | None:
         smaller = graph.with_nodes({**graph.nodes, **narrow})
     except InvalidLayerError:
         return None
-    return smaller if keeps_coverage(smaller, elements_of(graph)) else None
+    return smaller if keeps_coverage(smaller, covered_elements(graph)) else None
 
 
 def _narrow(node: Node, width: int) -> Node:

@@ -11,7 +11,7 @@ import numpy as np
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduce import (
     count_multiplications,
@@ -20,11 +20,11 @@ from asterism.differential.reducing.reduce import (
     renumber_nodes,
 )
 from asterism.differential.reducing.seed_models import make_seed_model
-from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.coverage import covered_elements
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.input_sizes import InputSizes, Shapes
 from asterism.memo.graphs.keras_build import build_model
-from asterism.memo.graphs.keras_read import graph_of, graph_of_json
+from asterism.memo.graphs.keras_read import read_json_graph, read_keras_graph
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.weights import Arrays
 from asterism.models.keras_models.reading import load_keras
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from asterism.core.files.folders import files_in
+from asterism.core.files.folders import list_plain_files
 from asterism.core.files.user_files import NO_FILE
 from asterism.models.keras_models.reading import KERAS_SUFFIXES
 
@@ -62,7 +62,7 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
         UserError: a model cannot be read, has what the universe does not declare, or is called
             like a listed one.
     """
-    own = user_models(params)
+    own = find_user_models(params)
     # NumPy's backend is there in a third of the time, but its own times tell nothing.
     keras = import_keras("tensorflow" if params.timing_runs else "numpy")
     result = Reduction({}, {}, [], [])
@@ -71,7 +71,7 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
             model, original, arrays = _opened(*own[name], params.open_size, seed)
         else:
             model = make_seed_model(name, seed)
-            original, arrays = graph_of(model, params.open_size, seed)
+            original, arrays = read_keras_graph(model, params.open_size, seed)
         width = None if name in own else params.max_width
         kept = reduce_model(original) if params.reduced else original
         reduced = renumber_nodes(narrow_layers(kept, width))
@@ -104,12 +104,12 @@ def _opened(
                 f"reduce.user_model is {path}, and no stage would know of changes of {weights}: "
                 "save both as one .keras or .h5 file, or move the weights away"
             )
-        with naming(path):
-            graph = graph_of_json(read_json(path), open_size, seed, shapes)
+        with name_file_in_errors(path):
+            graph = read_json_graph(read_json(path), open_size, seed, shapes)
         return build_model(graph), graph, {}
     model = load_keras(path)
-    with naming(path):
-        return model, *graph_of(model, open_size, seed, shapes)
+    with name_file_in_errors(path):
+        return model, *read_keras_graph(model, open_size, seed, shapes)
 
 
 def _named(node: Node, model: str) -> Node:
@@ -119,7 +119,7 @@ def _named(node: Node, model: str) -> Node:
 def _row(
     name: str, before: Graph, after: Graph, model: keras.Model, smaller: keras.Model
 ) -> dict[str, Any]:
-    first, second = elements_of(before), elements_of(after)
+    first, second = covered_elements(before), covered_elements(after)
     return {
         "model": name,
         "layers": len(before.layers),
@@ -155,7 +155,7 @@ def _inference(model: keras.Model, sizes: InputSizes, runs: int) -> float:
 _SUFFIXES = (*KERAS_SUFFIXES, ".json")
 
 
-def user_models(params: ReduceParams) -> dict[str, tuple[Path, Shapes]]:
+def find_user_models(params: ReduceParams) -> dict[str, tuple[Path, Shapes]]:
     """The user's models by the files' names without suffix: each file, and shapes of its inputs.
 
     There are none where the parameter names no file.
@@ -168,7 +168,7 @@ def user_models(params: ReduceParams) -> dict[str, tuple[Path, Shapes]]:
     given = Path(params.user_model)
     paths = [given]
     if given.is_dir():
-        paths = [path for path in files_in(given, below=False) if path.suffix in _SUFFIXES]
+        paths = [path for path in list_plain_files(given, below=False) if path.suffix in _SUFFIXES]
         if not paths:
             raise UserError(
                 f"reduce.user_model is the folder {given}, which holds no model "

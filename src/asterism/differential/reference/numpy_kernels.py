@@ -28,7 +28,7 @@ class LayoutAxes(NamedTuple):
     outputs: tuple[int, ...]
 
 
-def install() -> None:
+def install_kernels() -> None:
     """Let Keras' NumPy backend, which is imported already, compute with NumPy alone."""
     from keras.src.backend.numpy import nn
 
@@ -61,7 +61,7 @@ def pooled(
         strides: steps along each axis.
         padding: ``VALID`` or ``SAME``.
     """
-    pads = padding_of(padding, inputs.shape, window, strides)
+    pads = compute_padding(padding, inputs.shape, window, strides)
     padded = np.pad(inputs, pads, constant_values=initial)
     counts = [(p - w) // s + 1 for p, w, s in zip(padded.shape, window, strides, strict=True)]
     result = np.full([max(c, 0) for c in counts], initial, inputs.dtype)
@@ -94,7 +94,7 @@ def convolved(
     size = k.shape[2:]
     if isinstance(padding, str):
         reach = [(n - 1) * d + 1 for n, d in zip(size, rhs_dilation, strict=True)]
-        padding = padding_of(padding.upper(), x.shape[2:], reach, strides)
+        padding = compute_padding(padding.upper(), x.shape[2:], reach, strides)
     x = np.pad(x, [(0, 0), (0, 0), *padding])
     counts = [
         max((p - (n - 1) * d - 1) // s + 1, 0)
@@ -150,7 +150,7 @@ def transposed(
     return result.transpose(np.argsort(axes.outputs))
 
 
-def padding_of(
+def compute_padding(
     kind: str,
     shape: Sequence[int],
     window: Sequence[int],

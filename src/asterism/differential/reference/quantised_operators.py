@@ -30,7 +30,7 @@ _RARE, _FEW = 8, 64
 _STEPS, _OFF = 255, 2.0
 
 
-def operators(opset: int, *, off_by_a_step: bool) -> list[type]:
+def reference_operators(opset: int, *, off_by_a_step: bool) -> list[type]:
     """Implementations for ONNX's reference evaluator.
 
     Args:
@@ -70,7 +70,7 @@ def operators(opset: int, *, off_by_a_step: bool) -> list[type]:
     return known
 
 
-def quantises(names: Iterable[str]) -> bool:
+def is_quantising(names: Iterable[str]) -> bool:
     """Whether one of these operators quantises what it reads or makes."""
     return not {*QUANTISERS, *_OWN}.isdisjoint(names)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
 
-from asterism.core.files.folders import own_temporary_folder
+from asterism.core.files.folders import private_temporary_folder
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.differential.adapters import torchvision
@@ -56,7 +56,7 @@ class ScriptRun:
         What fails otherwise than the script looks for gives 2, or its own exit status.
 
         Args:
-            death: how a process ends that shows the finding, see :func:`death_of`.
+            death: how a process ends that shows the finding, see :func:`describe_death`.
         """
         status = TOO_LATE if self.status is None else self.status
         shown = {"": self.shows, "signal": status < 0, "hang": status == TOO_LATE}
@@ -65,7 +65,7 @@ class ScriptRun:
         return 2 if status == 1 or status < 0 else status
 
 
-def death_of(finding: Finding) -> str:
+def describe_death(finding: Finding) -> str:
     """How a process ends that shows a finding, where it is not by the script's own status.
 
     Returns:
@@ -92,7 +92,7 @@ def exit_statuses(
         script: its file.
         times: how many processes.
         interpreter: the Python that runs them.
-        death: how a process ends that shows the finding, see :func:`death_of`.
+        death: how a process ends that shows the finding, see :func:`describe_death`.
     """
     limit = PATIENCE if death == "hang" else SECONDS
     found: list[int] = []
@@ -117,7 +117,7 @@ def run_script(
     text = script.read_text("utf-8", "replace")
     first = [light_keras.__file__] if light_keras.unneeded_by(text) else []
     first += [torchvision.__file__] if _NEEDS_TORCHVISION.search(text) else []
-    with own_temporary_folder() as folder:  # a process that is stopped removes no files
+    with private_temporary_folder() as folder:  # a process that is stopped removes no files
         given = dict(os.environ) | {"TMPDIR": str(folder)}
         if interpreter != OWN_INTERPRETER:  # it finds by itself what is to be found there
             given.pop("PYTHONPATH", None)

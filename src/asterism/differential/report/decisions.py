@@ -14,7 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.oracle.finding import WRONG_BUFFERS, Finding, failed_condition, skeleton
+from asterism.differential.oracle.finding import (
+    WRONG_BUFFERS,
+    Finding,
+    failed_condition,
+    message_skeleton,
+)
 from asterism.differential.report.numbers import literal_array
 from asterism.differential.report.texts import literal_source
 
@@ -23,7 +28,7 @@ Arrays = Sequence[NDArray[Any]]
 #: Outputs of more numbers are compared where they differ most.
 _SHOWN = 12
 
-#: What :func:`~asterism.differential.engine.messages.without_noise` writes in place of a text.
+#: What :func:`~asterism.differential.engine.messages.strip_volatile_parts` writes for a text.
 _SAID_OTHERWISE = re.compile(r"\b(ADDRESS|NUMBER|NAME)\b|_N\b|…")
 
 
@@ -63,7 +68,7 @@ class ScriptDecision:
     @property
     def recorded(self) -> tuple[str, list[str]]:
         """Name of the recorded exception, and words of its message that it always says."""
-        return recorded_words(self.finding) if self.finding else ("", [])
+        return exception_and_words(self.finding) if self.finding else ("", [])
 
 
 def compare_outputs(right: ExpectedOutputs, reference: str = "") -> ScriptDecision:
@@ -101,12 +106,12 @@ def compare_outputs(right: ExpectedOutputs, reference: str = "") -> ScriptDecisi
     )
 
 
-def recorded_words(finding: Finding) -> tuple[str, list[str]]:
+def exception_and_words(finding: Finding) -> tuple[str, list[str]]:
     """The name of a recorded exception, and words of its message that it always says."""
     if finding.symptom == WRONG_BUFFERS:
         return "WrongBuffersError", []
     condition, rest = failed_condition(finding.message)
-    said = (condition, *skeleton(rest).split())
+    said = (condition, *message_skeleton(rest).split())
     words = [word for word in said if word and not _SAID_OTHERWISE.search(word)]
     return finding.exception.rpartition(".")[2], words
 

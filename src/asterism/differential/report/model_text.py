@@ -12,7 +12,7 @@ from asterism.differential.adapters.code import source_of
 from asterism.differential.adapters.questions import FORMS, QUESTIONS
 from asterism.differential.engine.tasks import LayerDescription
 from asterism.differential.report.decisions import ExpectedOutputs
-from asterism.differential.report.numbers import Array, FilledNumbers
+from asterism.differential.report.numbers import ArrayExpression, FilledNumbers
 from asterism.differential.report.texts import call_source, literal_source
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_build import TWO_ARGUMENTS, constructor_arguments
@@ -51,7 +51,7 @@ def layer_source(kind: str, config: Config) -> str:
     return call_source(layer, config)
 
 
-def with_changes(graph: Graph, layers: Layers, changed: Config) -> Layers:
+def describe_changed_layers(graph: Graph, layers: Layers, changed: Config) -> Layers:
     """What Keras says of layers some of whose parameters have other values, be they invalid."""
     told = {i: _told(graph, layers, i) for i in graph.layers}
     return {
@@ -169,7 +169,9 @@ def onnx_text(content: bytes) -> str | None:
     return text if len(parsed.graph.node) == len(model.graph.node) else None
 
 
-def onnx_reference(text: str, inputs: Sequence[Array], right: ExpectedOutputs | None) -> str:
+def onnx_reference(
+    text: str, inputs: Sequence[ArrayExpression], right: ExpectedOutputs | None
+) -> str:
     """Lines that compute what is right by ONNX's evaluator, where it is right; or nothing.
 
     Args:

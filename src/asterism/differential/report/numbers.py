@@ -24,14 +24,14 @@ from asterism.memo.graphs.weights import NamedArray, Stored, Variable, layer_wei
 
 
 @dataclass(frozen=True)
-class Array:
+class ArrayExpression:
     """An array, and the Python expression that gives it."""
 
     values: NDArray[Any]
     source: str
 
     @classmethod
-    def of(cls, source: str) -> Array:
+    def of(cls, source: str) -> ArrayExpression:
         """The array that a Python expression of this module gives."""
         return cls(eval(source, {"np": np}), source)  # noqa: S307
 
@@ -45,8 +45,8 @@ class FilledNumbers:
         weights: the weights of each layer that has some, by its node, in Keras' order.
     """
 
-    inputs: tuple[Array, ...]
-    weights: Mapping[int, tuple[Array, ...]]
+    inputs: tuple[ArrayExpression, ...]
+    weights: Mapping[int, tuple[ArrayExpression, ...]]
 
     def stored(
         self, graph: Graph, layers: Mapping[int, LayerDescription]
@@ -76,12 +76,14 @@ SIMPLE = ZEROS, ONES, RAMP, NORMAL
 _SPECIAL = {"nan": "np.nan", "infinity": "np.inf", "denormal": "1e-40", "largest": "3e38"}
 
 
-def simple_array(form: str, shape: Shape, dtype: str, number: int = 0) -> Array:
+def simple_array(form: str, shape: Shape, dtype: str, number: int = 0) -> ArrayExpression:
     """An array of one of the simple forms."""
-    return Array.of(form.format(shape=shape, dtype=dtype, number=number, size=prod(shape)))
+    return ArrayExpression.of(
+        form.format(shape=shape, dtype=dtype, number=number, size=prod(shape))
+    )
 
 
-def any_numbers(known: FilledNumbers) -> FilledNumbers:
+def placeholder_numbers(known: FilledNumbers) -> FilledNumbers:
     """Ones as inputs, and the weights that a layer begins with: where no number matters."""
     inputs = (simple_array(ONES, a.values.shape, str(a.values.dtype)) for a in known.inputs)
     return FilledNumbers(tuple(inputs), {})
@@ -91,16 +93,18 @@ def any_numbers(known: FilledNumbers) -> FilledNumbers:
 _READABLE = 2000
 
 
-def literal_array(values: NDArray[Any]) -> Array:
+def literal_array(values: NDArray[Any]) -> ArrayExpression:
     """An array written out: number by number, or as its bytes where there are too many to read."""
     dtype = str(values.dtype)
     if values.size == 0:
         return simple_array(ZEROS, values.shape, dtype)
     if values.size > _READABLE:
         content = f"bytes.fromhex({values.tobytes().hex()!r})"
-        return Array(values, f"np.frombuffer({content}, {dtype!r}).reshape({values.shape}).copy()")
+        return ArrayExpression(
+            values, f"np.frombuffer({content}, {dtype!r}).reshape({values.shape}).copy()"
+        )
     numbers = repr(values.reshape(-1).tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
-    return Array(values, f"np.array({numbers}, {dtype!r}).reshape({values.shape})")
+    return ArrayExpression(values, f"np.array({numbers}, {dtype!r}).reshape({values.shape})")
 
 
 def literal_numbers(
@@ -158,7 +162,9 @@ def find_simplest_numbers(
     return simpler
 
 
-def simple_inputs(kind: str, shapes: Sequence[tuple[Shape, str]]) -> list[tuple[Array, ...]]:
+def simple_inputs(
+    kind: str, shapes: Sequence[tuple[Shape, str]]
+) -> list[tuple[ArrayExpression, ...]]:
     """Simple inputs to try, the simplest first.
 
     Args:
@@ -189,21 +195,23 @@ def simple_inputs(kind: str, shapes: Sequence[tuple[Shape, str]]) -> list[tuple[
     ]
 
 
-def _filled(number: str, shape: Shape, dtype: str) -> Array:
+def _filled(number: str, shape: Shape, dtype: str) -> ArrayExpression:
     """An array of one number, as a script writes it."""
-    return Array.of(f"np.full({shape}, {number}, {dtype!r})")
+    return ArrayExpression.of(f"np.full({shape}, {number}, {dtype!r})")
 
 
-def _with_one(array: Array, number: str, place: int) -> Array:
+def _with_one(array: ArrayExpression, number: str, place: int) -> ArrayExpression:
     """The array with a special number at a place of its elements in their order."""
     shape, size = array.values.shape, array.values.size
     at = (place if place < size else 0) % size
     condition = f"np.arange({size}).reshape({shape}) == {at}"
     put = f"np.where({condition}, {number}, {array.source})"
-    return Array.of(f"{put}.astype({str(array.values.dtype)!r})")
+    return ArrayExpression.of(f"{put}.astype({str(array.values.dtype)!r})")
 
 
-def _like(arrays: Sequence[Array], variables: Sequence[Variable], form: str) -> tuple[Array, ...]:
+def _like(
+    arrays: Sequence[ArrayExpression], variables: Sequence[Variable], form: str
+) -> tuple[ArrayExpression, ...]:
     """Simple weights of a layer; variances stay above zero, and NaN and infinity what they are."""
     simple = []
     for at, (array, (name, _)) in enumerate(zip(arrays, variables, strict=True)):

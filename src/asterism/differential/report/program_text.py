@@ -21,7 +21,7 @@ from asterism.differential.engine.worker_environment import worker_variables
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.model_text import Layers, model_lines
-from asterism.differential.report.numbers import Array, FilledNumbers
+from asterism.differential.report.numbers import ArrayExpression, FilledNumbers
 from asterism.differential.report.texts import in_docstring, render_template
 from asterism.memo.graphs.graph import Graph
 
@@ -152,7 +152,7 @@ def keras_program(
 
 
 def onnx_program(
-    runner: Runner, text: str, distribution: str, inputs: Sequence[Array]
+    runner: Runner, text: str, distribution: str, inputs: Sequence[ArrayExpression]
 ) -> ScriptProgram:
     """What a runtime does with an ONNX model, without Keras.
 

@@ -27,21 +27,24 @@ from asterism.differential.adapters.library import CONVERTERS, FileLibrary
 from asterism.differential.engine.inputs import OUTSIDE, compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
-from asterism.differential.oracle.invalid_configurations import expected_outside, judge_of_outside
+from asterism.differential.oracle.invalid_configurations import (
+    describe_expected_rejection,
+    make_invalid_configuration_judge,
+)
 from asterism.differential.oracle.oracle import judge_of
 from asterism.differential.report.decisions import ExpectedOutputs, ScriptDecision, compare_outputs
 from asterism.differential.report.model_text import (
     Layers,
+    describe_changed_layers,
     onnx_reference,
     onnx_text,
     renumber_names,
-    with_changes,
 )
 from asterism.differential.report.numbers import (
     FilledNumbers,
-    any_numbers,
     find_simplest_numbers,
     literal_numbers,
+    placeholder_numbers,
 )
 from asterism.differential.report.program_text import (
     Runner,
@@ -121,7 +124,7 @@ class ScriptWriter:
         """The simplest numbers that show it."""
         if self._found.changed:  # whether it is rejected depends on no number
             differs = self._finding.symptom == OUTSIDE_DIFFERS
-            return self._known if differs else any_numbers(self._known)
+            return self._known if differs else placeholder_numbers(self._known)
         return find_simplest_numbers(
             self._show, self._found.graph, self._finding, self._known, self._layers
         )
@@ -158,7 +161,7 @@ class ScriptWriter:
             dtypes = [graph.tensors[i].dtype for i in nodes] if kind != NATIVE else []
             decision = compare_outputs(replace(right, dtypes=dtypes), reference)
         else:
-            wanted = expected_outside(finding) if found.changed else "it runs"
+            wanted = describe_expected_rejection(finding) if found.changed else "it runs"
             decision = ScriptDecision(wanted, finding=finding)
         return program.script(found.signature, runner.versions, decision)
 
@@ -170,7 +173,7 @@ class ScriptWriter:
         if not layers:  # where Keras rejects it, what it says of the valid one
             valid = self._pool.described(graph)
             layers = {i: replace(one, variables=[]) for i, one in valid.items()}
-        return with_changes(graph, layers, changed)
+        return describe_changed_layers(graph, layers, changed)
 
     def _onnx_text(self, values: FilledNumbers) -> str | None:
         """The text of the file that a runtime is to blame for reading; None of all others."""
@@ -231,7 +234,9 @@ class ScriptWriter:
         result = self._pool.run(task)
         for backend in backends:  # one that is killed from outside gives nothing
             result.outputs.setdefault(backend, {OUTSIDE: []})
-        standard = judge_of_outside(result, found.graph, self._show.judging).beside(*backends)
+        standard = make_invalid_configuration_judge(result, found.graph, self._show.judging).beside(
+            *backends
+        )
         right = [array.astype(np.float64) for array in standard.expected]
         actual = result.outputs[backends[1]][OUTSIDE]
         return ExpectedOutputs(right, actual, standard.allowed(backends[1]))

@@ -23,7 +23,7 @@ _LINK = re.compile(r"https?://[\w.~/?=&%+:#-]+")
 
 
 @cache
-def templates(package: str = __package__) -> Environment:
+def template_environment(package: str = __package__) -> Environment:
     """The templates of a package, in which each text is escaped by the filter that it needs."""
     made = Environment(
         loader=PackageLoader(package, "templates"),
@@ -46,7 +46,7 @@ def templates(package: str = __package__) -> Environment:
 
 def render_template(name: str, **context: Any) -> str:
     """A template of this package, filled in."""
-    return templates().get_template(name).render(**context)
+    return template_environment().get_template(name).render(**context)
 
 
 def inline_text(text: str) -> str:

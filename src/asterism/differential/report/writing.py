@@ -22,8 +22,8 @@ from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.adapters.environments import installed_versions, interpreter_of
 from asterism.differential.engine.inputs import DISTRIBUTIONS, OUTSIDE
 from asterism.differential.oracle.finding import ODD_REFERENCE, Finding
-from asterism.differential.oracle.invalid_configurations import expected_outside
-from asterism.differential.report.confirming import death_of, exit_statuses
+from asterism.differential.oracle.invalid_configurations import describe_expected_rejection
+from asterism.differential.report.confirming import describe_death, exit_statuses
 from asterism.differential.report.script_writer import (
     REPRO,
     ScriptWriter,
@@ -53,7 +53,7 @@ class KnownIssue:
     inputs: str = ""
 
 
-def issue_of(
+def find_known_issue(
     known: Mapping[str, KnownIssue], signature: str, inputs: Collection[str]
 ) -> KnownIssue | None:
     """The first known issue of a finding, or None.
@@ -183,7 +183,7 @@ class Reporter:
         found.confirmed = started.result()
         while not found.reproduced and next(scripts, None) is not None:
             found.confirmed = _confirmed(found.finding, folder)
-        issue = issue_of(self._known_issues, found.signature, found.finding.distributions)
+        issue = find_known_issue(self._known_issues, found.signature, found.finding.distributions)
         found.known, found.limit = (issue.link, issue.limit) if issue is not None else ("", "")
         content = None if found.changed else self._show.worker_pool.saved(found.graph)
         if content is not None:
@@ -208,7 +208,7 @@ def folder_name(found: UniqueFinding) -> str:
 def _confirmed(finding: Finding, folder: Path) -> tuple[int, ...]:
     """How fresh processes end that run the script, by the Python of the library's environment."""
     python = interpreter_of(own_environment(finding) or "")
-    return exit_statuses(folder / REPRO, CONFIRMATIONS, python, death_of(finding))
+    return exit_statuses(folder / REPRO, CONFIRMATIONS, python, describe_death(finding))
 
 
 def report_text(found: UniqueFinding, folder: Path) -> str:
@@ -222,7 +222,7 @@ def report_text(found: UniqueFinding, folder: Path) -> str:
         has_model=(folder / MODEL).exists(),
         script=(folder / REPRO).read_text(encoding="utf-8"),
         longest=LONGEST,
-        outside=expected_outside(finding) if finding.distributions == (OUTSIDE,) else "",
+        outside=describe_expected_rejection(finding) if finding.distributions == (OUTSIDE,) else "",
         odd_reference=ODD_REFERENCE,
         message=textwrap.fill(finding.message, 100, break_long_words=False, break_on_hyphens=False),
         worker=library_of(finding.backends[0]),

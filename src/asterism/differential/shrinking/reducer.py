@@ -126,7 +126,7 @@ class Reducer(Generic[M]):
         return model
 
 
-class Ceiling:
+class TriageDeadline:
     """The minutes after which no candidate is tried and no finding is taken up any more.
 
     Counts decide what triage finds; a ceiling only cuts a run short. A run that it cuts has shrunk
@@ -159,7 +159,7 @@ class Ceiling:
 
 
 #: For a triage that takes as long as it takes.
-NO_CEILING = Ceiling(0)
+NO_CEILING = TriageDeadline(0)
 
 
 class TriageBudget:
@@ -177,7 +177,7 @@ class TriageBudget:
         out_of_time: whether it was time, rather than steps, for want of which it ended.
     """
 
-    def __init__(self, steps: int, name: str = "", ceiling: Ceiling = NO_CEILING) -> None:
+    def __init__(self, steps: int, name: str = "", ceiling: TriageDeadline = NO_CEILING) -> None:
         self.tried = 0
         self.untried: set[str] = set()
         self.out_of_time = False

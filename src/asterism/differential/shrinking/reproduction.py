@@ -14,7 +14,7 @@ from asterism.differential.adapters.library import CONVERTERS
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.finding import Finding, signature
+from asterism.differential.oracle.finding import Finding, defect_signature
 from asterism.differential.oracle.oracle import judge, judge_of
 from asterism.differential.params import JudgeParams
 from asterism.memo.graphs.graph import INPUT, Graph
@@ -128,7 +128,7 @@ class Reproduction:
         return tuple(r for r in dict.fromkeys(wanted) if r in self.worker_pool.usable())
 
 
-def first_diverging(show: Reproduction, task: Task, backend: str) -> int | None:
+def find_first_diverging(show: Reproduction, task: Task, backend: str) -> int | None:
     """The first layer, in the model's order, that is wrong although what it reads is right.
 
     Every intermediate output is put out by the backend itself and by the references.
@@ -208,4 +208,4 @@ def _is_alike(other: Finding, finding: Finding) -> bool:
     if other.symptom != finding.symptom:
         return False
     blamed = replace(other, library=finding.library)
-    return other.by_values or signature(blamed) == signature(finding)
+    return other.by_values or defect_signature(blamed) == defect_signature(finding)

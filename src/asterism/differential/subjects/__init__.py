@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.limits import require_room
+from asterism.core.files.limits import require_size_within_limit
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import Registry
 from asterism.core.random_streams import stream
@@ -83,7 +83,7 @@ def fitting_shape(
         wanted = ",".join(str(s or "?") for s in stated)
         raise UserError(f"{where} has the shape {wanted}")
     wanted_bytes = math.prod(given) * np.dtype(dtype).itemsize
-    require_room(wanted_bytes, "limits.array_mb", f"{where} has a shape")
+    require_size_within_limit(wanted_bytes, "limits.array_mb", f"{where} has a shape")
     return tuple(given)
 
 

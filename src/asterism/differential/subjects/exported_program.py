@@ -22,7 +22,7 @@ from asterism.differential.subjects import (
     fitting_shape,
     usual_bound,
 )
-from asterism.differential.subjects.program_inputs import bounds_of, shapes_of
+from asterism.differential.subjects.program_inputs import find_index_bounds, resolve_shapes
 from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.torch_archive import rewrite_program
 
@@ -165,8 +165,8 @@ def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     for title, node in given.items():
         if not _dtype(node):
             raise UserError(f"{path}: the input {title!r} is no tensor of numbers")
-    sizes = shapes_of(given, size, shapes)
-    bounds = bounds_of(nodes, lambda s: s if isinstance(s, int) else size)
+    sizes = resolve_shapes(given, size, shapes)
+    bounds = find_index_bounds(nodes, lambda s: s if isinstance(s, int) else size)
     specs = []
     for title, node in given.items():
         stated = [s if isinstance(s, int) else 0 for s in node.meta["val"].shape]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.differential.reference.quantised_operators import quantises
+from asterism.differential.reference.quantised_operators import is_quantising
 from asterism.differential.subjects import (
     INTEGER_BOUND,
     SUBJECTS,
@@ -20,10 +20,10 @@ from asterism.differential.subjects import (
     InputSpec,
     ModelFile,
 )
-from asterism.differential.subjects.onnx_inputs import specs_of
+from asterism.differential.subjects.onnx_inputs import build_input_specs
 from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.onnx_files import read_renamed_onnx
-from asterism.models.onnx_graphs import inputs_of, put_in_order
+from asterism.models.onnx_graphs import node_inputs, sort_nodes
 
 if TYPE_CHECKING:
     import onnx
@@ -77,7 +77,7 @@ class OnnxModelFile(ModelFile):
         return [
             FileNode(
                 f"{node.op_type} {self.names.theirs(node.name)}".strip(),
-                tuple(inputs_of(node)),
+                tuple(node_inputs(node)),
                 tuple(filter(None, node.output)),
             )
             for node in self.model.graph.node
@@ -109,7 +109,7 @@ class OnnxModelFile(ModelFile):
     @property
     def quantises(self) -> bool:
         """See :class:`ModelFile`."""
-        return quantises(node.op_type for node in self.model.graph.node)
+        return is_quantising(node.op_type for node in self.model.graph.node)
 
     @property
     def is_in_reference(self) -> bool:
@@ -189,7 +189,7 @@ class OnnxModelFile(ModelFile):
         return replace(self, model=model, inputs=tuple(specs)), [values[n] for n in outside]
 
 
-def subject_of(
+def make_subject(
     name: str,
     model: onnx.ModelProto,
     size: int,
@@ -218,16 +218,18 @@ def subject_of(
     for given in set(shapes) - values.keys():
         known = ", ".join(values)
         raise UserError(f"{name} has no input {given!r} (it has: {known})")
-    put_in_order(model.graph)
+    sort_nodes(model.graph)
     for value in model.graph.output:
         if value.type.HasField("sequence_type") or value.type.HasField("optional_type"):
             raise UserError(f"{name}: the output {names.theirs(value.name)!r} is no tensor")
-    return OnnxModelFile(name, model, specs_of(name, model, values, size, shapes, names), names)
+    return OnnxModelFile(
+        name, model, build_input_specs(name, model, values, size, shapes, names), names
+    )
 
 
 @SUBJECTS.register(".onnx")
 def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> OnnxModelFile:
-    """A user's model file, see :func:`subject_of`.
+    """A user's model file, see :func:`make_subject`.
 
     Raises:
         UserError: it is no ONNX file, or cannot be read within the limits.
@@ -235,7 +237,7 @@ def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     if path.suffix != ".onnx":
         raise UserError(f"{path} is no .onnx file: export the model to ONNX first")
     file = read_renamed_onnx(path)
-    return subject_of(path.stem, file.model, size, shapes, file.names)
+    return make_subject(path.stem, file.model, size, shapes, file.names)
 
 
 def _copy(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -39,7 +39,7 @@ _PASSES: dict[str, tuple[int, ...] | None] = {
 }
 
 
-def specs_of(
+def build_input_specs(
     name: str,
     model: onnx.ModelProto,
     values: Mapping[str, Any],
@@ -63,8 +63,8 @@ def specs_of(
     where = {title: f"{name}: the input {title!r}" for title in values}
     for title, value in values.items():
         _require_numbers(value, where[title])
-    sizes = sizes_of(model, values, size, shapes, names)
-    bounds = bounds_of(model, {v.name: sizes[t] for t, v in values.items()})
+    sizes = resolve_sizes(model, values, size, shapes, names)
+    bounds = find_index_bounds(model, {v.name: sizes[t] for t, v in values.items()})
     specs = []
     for title, value in values.items():
         # Some write -1 for a free size.
@@ -95,7 +95,7 @@ def _type_of(value: Any) -> str:
     return str(np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)))
 
 
-def sizes_of(
+def resolve_sizes(
     model: onnx.ModelProto, values: Mapping[str, Any], size: int, shapes: Shapes, names: NameMap
 ) -> dict[str, list[int]]:
     """A shape for every input: sizes of one name are equal, and those that are sums stay sums.
@@ -193,7 +193,7 @@ def infer_graph_shapes(model: onnx.ModelProto, shapes: Shapes) -> Any:
         return copy.graph
 
 
-def bounds_of(model: onnx.ModelProto, shapes: Shapes) -> dict[str, int]:
+def find_index_bounds(model: onnx.ModelProto, shapes: Shapes) -> dict[str, int]:
     """For inputs that index tables, the smallest table's number of rows: drawn integers lie below.
 
     Args:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from asterism.core.random_streams import stream
 from asterism.core.settings.yaml_files import parse_yaml
-from asterism.differential.subjects.onnx_file import OnnxModelFile, subject_of
+from asterism.differential.subjects.onnx_file import OnnxModelFile, make_subject
 
 if TYPE_CHECKING:
     import onnx
@@ -104,7 +104,7 @@ def operator_subjects() -> Iterator[OnnxModelFile]:
                 name = f"{short} of {shapes} {constants} opset {operator.opset}"
             if name not in seen:
                 seen[name] = content
-                yield subject_of(name, model, 1, {})
+                yield make_subject(name, model, 1, {})
 
 
 def read_operators() -> Iterator[OnnxOperator]:

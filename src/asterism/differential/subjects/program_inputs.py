@@ -20,7 +20,7 @@ _PASSES = frozenset(
 )
 
 
-def shapes_of(
+def resolve_shapes(
     inputs: Mapping[str, Any], size: int, shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, list[int]]:
     """A shape for every input: sizes of one symbol are equal, and expressions follow from them.
@@ -68,7 +68,7 @@ def _value(size: Any, known: Mapping[Any, int]) -> int:
     return max(1, int(found)) if found.is_integer and found.is_finite else 1
 
 
-def bounds_of(nodes: Sequence[Any], hint: Callable[[Any], int]) -> dict[str, int]:
+def find_index_bounds(nodes: Sequence[Any], hint: Callable[[Any], int]) -> dict[str, int]:
     """For inputs that index tables, the smallest table's number of rows: drawn integers lie below.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.differential.subjects import SUBJECTS, ModelFile, Reader
 
 
@@ -37,7 +37,7 @@ def read_subjects(
     for path in paths:
         if path.stem in (subject.name for subject in found):
             raise UserError(f"two models are called {path.stem}: rename one of the files")
-        with noting_failure(path.stem, rejected):
+        with note_failure(path.stem, rejected):
             read = _reader_of(path)
             subject = read(path, size, {})
             given: dict[str, Sequence[int]] = {}
@@ -48,7 +48,7 @@ def read_subjects(
                     given[spec.label] = shapes[key]
                     used.add(key)
             found.append(read(path, size, given) if given else subject)
-    require_compared(found, rejected)
+    require_any_compared(found, rejected)
     for name in shapes.keys() - used if not rejected else ():
         known = ", ".join(spec.label for subject in found for spec in subject.inputs)
         raise UserError(f"no model has an input {name!r} (there are: {known})")
@@ -111,7 +111,7 @@ NotCompared = list[tuple[str, str]]
 
 
 @contextmanager
-def noting_failure(name: str, rejected: NotCompared) -> Iterator[None]:
+def note_failure(name: str, rejected: NotCompared) -> Iterator[None]:
     """Note why the block ended early, and go on after it.
 
     Args:
@@ -124,12 +124,12 @@ def noting_failure(name: str, rejected: NotCompared) -> Iterator[None]:
         rejected.append((name, str(error)))
     except Exception as error:  # whatever one strange model brings about
         place = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"{type(error).__name__}: {telling_line(str(error))}"
+        said = f"{type(error).__name__}: {extract_reason(str(error))}"
         where = f"{Path(place.filename).name}:{place.lineno}"
         rejected.append((name, f"Asterism failed at it: {said} ({where})"))
 
 
-def require_compared(compared: Sequence[object], rejected: NotCompared) -> None:
+def require_any_compared(compared: Sequence[object], rejected: NotCompared) -> None:
     """End with the reasons where nothing was left to compare.
 
     Raises:

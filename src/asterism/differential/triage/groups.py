@@ -7,13 +7,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from asterism.differential.engine.inputs import OUTSIDE
-from asterism.differential.engine.invalid_configurations import InvalidConfiguration, outside_of
+from asterism.differential.engine.invalid_configurations import (
+    InvalidConfiguration,
+    draw_invalid_configuration,
+)
 from asterism.differential.oracle.finding import (
     INVALID_MODEL,
     ODD_REFERENCE,
     SILENT_ACCEPTANCE,
     Finding,
-    signature,
+    defect_signature,
 )
 from asterism.differential.oracle.standard import (
     MASK_DIFFERS,
@@ -35,7 +38,7 @@ def group_findings(findings: Sequence[Finding]) -> list[list[Finding]]:
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for finding in sorted(findings, key=lambda f: (f.model, f.library, f.symptom, f.backends)):
         own = str(finding.model) if finding.by_values else ""
-        groups.setdefault((signature(finding), finding.severity, own), []).append(finding)
+        groups.setdefault((defect_signature(finding), finding.severity, own), []).append(finding)
     ranked = sorted(groups.values(), key=_rank)
     seen: Counter[tuple[str, str]] = Counter()
     rounds = []
@@ -67,7 +70,7 @@ def _harm(finding: Finding) -> int:
     return 3 if finding.symptom in (WRONG_DTYPE, INVALID_MODEL, ODD_REFERENCE) else 2
 
 
-def unique_outside(
+def unite_invalid_configurations(
     excluded: Sequence[Finding],
     graphs: Sequence[Graph],
     seed: int,
@@ -87,7 +90,7 @@ def unique_outside(
     for finding in sorted(excluded, key=lambda f: (not f.deadly, f.symptom, f.library, f.model)):
         if finding.distributions != (OUTSIDE,):
             continue
-        outside = outside_of(graphs[finding.model], seed, finding.model)
+        outside = draw_invalid_configuration(graphs[finding.model], seed, finding.model)
         if outside is None:
             continue
         found = _unique(finding, outside)

@@ -22,11 +22,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.checkpoints import SavedFacts, saved_facts
-from asterism.core.resuming.state import Run
-from asterism.core.resuming.work_units import run_of
+from asterism.core.resuming.state import RunState
+from asterism.core.resuming.work_units import stage_run
 from asterism.core.settings import machine
 from asterism.differential.adapters.backend_names import library_of, plugin_of
 from asterism.differential.adapters.environments import FOLDER, installed_versions
@@ -42,7 +42,7 @@ STAGE = "triage_findings"
 _VARIABLES = ("TF_ENABLE_ONEDNN_OPTS",)
 
 
-def triage_run(weights: Path, settings: TriageSettings) -> Run:
+def triage_run(weights: Path, settings: TriageSettings) -> RunState:
     """The state of all runs of triage whose workers would answer the same.
 
     Budgets are no part of it: with a larger one a run goes on where one with a smaller one was.
@@ -59,13 +59,13 @@ def triage_run(weights: Path, settings: TriageSettings) -> Run:
         "judge": settings.judge.model_dump(mode="json"),
         "backends": list(execution.backends),
         "limits": limits,
-        "weights": digest_of(weights),
+        "weights": hash_path(weights),
         "versions": installed_versions(),
-        "plug-ins": {name: digest_of(Path(inspect.getfile(plugin_of(name)))) for name in libraries},
+        "plug-ins": {name: hash_path(Path(inspect.getfile(plugin_of(name)))) for name in libraries},
         "machine": [platform.machine(), platform.python_version(), machine.processor_name()],
         "variables": {name: os.environ.get(name, "") for name in _VARIABLES},
     }
-    return run_of(STAGE, facts, [FOLDER])
+    return stage_run(STAGE, facts, [FOLDER])
 
 
 class ShrunkFindings:
@@ -105,7 +105,7 @@ class ShrunkFindings:
 
 
 @contextmanager
-def remembered(run: Run, of: str = "findings") -> Iterator[ShrunkFindings]:
+def open_shrunk_findings(run: RunState, of: str = "findings") -> Iterator[ShrunkFindings]:
     """What earlier runs have shrunk; nobody removes it while the block lasts.
 
     Args:

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import get_logger, progress
-from asterism.differential.adapters.backend_names import converter_of, library_of, under_test
+from asterism.differential.adapters.backend_names import converter_of, library_of, select_under_test
 from asterism.differential.engine.execution import open_worker_pool
 from asterism.differential.engine.worker_pool import WorkerPool
-from asterism.differential.oracle.finding import KERAS, Finding, signature
+from asterism.differential.oracle.finding import KERAS, Finding, defect_signature
 from asterism.differential.params import TriageParams, TriageSettings
 from asterism.differential.report.writing import Reporter, read_known_issues, write_reports
-from asterism.differential.shrinking.reducer import NO_CEILING, Ceiling, TriageBudget
-from asterism.differential.shrinking.reproduction import Reproduction, ablate, first_diverging
+from asterism.differential.shrinking.reducer import NO_CEILING, TriageBudget, TriageDeadline
+from asterism.differential.shrinking.reproduction import Reproduction, ablate, find_first_diverging
 from asterism.differential.shrinking.shrink import Shrinker
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
-from asterism.differential.triage.groups import group_findings, unique_outside
+from asterism.differential.triage.groups import group_findings, unite_invalid_configurations
 from asterism.differential.triage.shrink_cache import ShrunkFindings
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import layer_name
@@ -64,7 +64,7 @@ class Triage:
         show: Reproduction,
         params: TriageParams,
         memory: ShrunkFindings | None = None,
-        ceiling: Ceiling = NO_CEILING,
+        ceiling: TriageDeadline = NO_CEILING,
     ) -> None:
         self._worker_pool = show.worker_pool
         self._show, self._params, self._ceiling = show, params, ceiling
@@ -88,7 +88,7 @@ class Triage:
             known: unique findings of earlier runs: what is one of them again is passed over.
         """
         unique: dict[str, UniqueFinding] = {}
-        earlier = {found.signature: found for found in known}
+        earlier = {shrunk.signature: shrunk for shrunk in known}
         groups = group_findings(findings)
         left = UntriagedFindings([])
         for at, group in enumerate(progress(groups, label="triage", unit="group")):
@@ -96,21 +96,21 @@ class Triage:
                 left = UntriagedFindings(groups[at:], because, because == self._ceiling.name)
                 break
             first = min(group, key=lambda f: (len(graphs[f.model].layers), f.model))
-            if signature(first) in earlier:
+            if defect_signature(first) in earlier:
                 continue
             suspect = self._suspect(first, graphs[first.model])
             same = self._explained(first, graphs[first.model], suspect, {**earlier, **unique})
             if same is None:
-                found = self._shrunk(first, graphs[first.model], suspect)
-                if found.signature in earlier:
+                shrunk = self._shrunk(first, graphs[first.model], suspect)
+                if shrunk.signature in earlier:
                     continue
-                same = unique.setdefault(found.signature, found)
-                if same is found:
-                    report(found)
+                same = unique.setdefault(shrunk.signature, shrunk)
+                if same is shrunk:
+                    report(shrunk)
             same.models |= {f.model for f in group}
-        for found in unique.values():
-            varied = ablate(self._show, found.graph, found.finding, distributions)
-            found.ablation = varied | found.ablation
+        for shrunk in unique.values():
+            varied = ablate(self._show, shrunk.graph, shrunk.finding, distributions)
+            shrunk.ablation = varied | shrunk.ablation
         return [unique[s] for s in sorted(unique)], left
 
     def _used_up(self, unique: int) -> str:
@@ -127,7 +127,7 @@ class Triage:
         if finding.question:  # derivatives have no value in the midst of a model
             return None
         task = self._show.task(finding.model, graph, finding.distributions)
-        return first_diverging(self._show, task, finding.backends[0])
+        return find_first_diverging(self._show, task, finding.backends[0])
 
     def _explained(
         self, finding: Finding, graph: Graph, suspect: int | None, unique: dict[str, UniqueFinding]
@@ -187,13 +187,13 @@ class Triage:
             node = self._suspect(shown, minimal)
             layer = layer_at_fault(minimal, minimal.outputs[0] if node is None else node)
         found = UniqueFinding(
-            signature(shown, "" if layer is None else str(layer)),
+            defect_signature(shown, "" if layer is None else str(layer)),
             replace(shown, model=finding.model, before=finding.before),
             minimal,
             layer,
             set(),
             len(graph.layers),
-            {r: judged.answers[r] for r in under_test(self._worker_pool.usable())},
+            {r: judged.answers[r] for r in select_under_test(self._worker_pool.usable())},
             rest,
             out_of_time=budget.out_of_time,
         )
@@ -234,7 +234,7 @@ class FindingsToTriage:
 
 
 def triage_and_write(
-    given: FindingsToTriage,
+    to_triage: FindingsToTriage,
     settings: TriageSettings,
     target: Path,
     memory: ShrunkFindings | None = None,
@@ -243,7 +243,7 @@ def triage_and_write(
     """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
 
     Args:
-        given: the findings.
+        to_triage: the findings.
         settings: backends, limits, tolerances and budgets.
         target: the folder, which is replaced as a whole.
         memory: what earlier runs have shrunk, which this one goes on from.
@@ -256,29 +256,31 @@ def triage_and_write(
         folder = using.enter_context(replacing(target))
         folder.mkdir()
         if worker_pool is None:
-            worker_pool = open_worker_pool(settings.execute, given.weights)
+            worker_pool = open_worker_pool(settings.execute, to_triage.weights)
             using.enter_context(worker_pool)
-        return _write(worker_pool, given, settings, folder, memory)
+        return _write(worker_pool, to_triage, settings, folder, memory)
 
 
 def _write(
     worker_pool: WorkerPool,
-    given: FindingsToTriage,
+    to_triage: FindingsToTriage,
     settings: TriageSettings,
     folder: Path,
     memory: ShrunkFindings | None,
 ) -> dict[str, Any]:
     """As :func:`triage_and_write`, into an empty folder."""
-    triage, graphs = settings.triage, given.graphs
+    triage, graphs = settings.triage, to_triage.graphs
     show = Reproduction(worker_pool, settings.judge, settings.seed, triage.hang_seconds)
     known = read_known_issues(triage.known_issues)
-    stored = read_weights(given.weights)
-    if given.findings:
+    stored = read_weights(to_triage.weights)
+    if to_triage.findings:
         worker_pool.start()
-    ceiling = Ceiling(triage.minutes)
+    ceiling = TriageDeadline(triage.minutes)
     with Reporter(show, stored, folder, known) as reporter:
         kinds, steps = settings.execute.distributions, Triage(show, triage, memory, ceiling)
-        shrunk, left = steps.run(given.findings, graphs, kinds, reporter.start, given.earlier)
+        shrunk, left = steps.run(
+            to_triage.findings, graphs, kinds, reporter.start, to_triage.earlier
+        )
         unique = write_reports(reporter, shrunk, folder)
     write_json(folder / LEFT, [_left(group, left) for group in left.groups])
     stopped = sum(found.out_of_time for found in unique)
@@ -286,8 +288,8 @@ def _write(
     if stopped or groups_left:
         told = f"stopped by triage.minutes={triage.minutes:g}: the next run resumes there"
         log.warning(told, not_minimal=stopped, groups_left=groups_left)
-    unique_invalid = unique_outside(
-        given.excluded, graphs, settings.seed, triage.max_unique, given.outside_known
+    unique_invalid = unite_invalid_configurations(
+        to_triage.excluded, graphs, settings.seed, triage.max_unique, to_triage.outside_known
     )
     outside: list[UniqueFinding] = []
     if unique_invalid:
@@ -301,7 +303,7 @@ def _write(
     return {
         "outside": len(outside),
         "outside_reproduced_in_three_processes": sum(r.reproduced for r in outside),
-        "findings": len(given.findings),
+        "findings": len(to_triage.findings),
         "unique": len(unique),
         "reproduced_in_three_processes": sum(r.reproduced for r in unique),
         "known": sum(bool(r.known) for r in unique),
@@ -312,7 +314,7 @@ def _write(
         "not_minimal": sum(bool(u.unfinished) for u in unique),
         "not_minimal_by_time": stopped,
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),
-        **counts_of([u.finding for u in unique], settings.execute.backends),
+        **count_findings([u.finding for u in unique], settings.execute.backends),
     }
 
 
@@ -320,7 +322,7 @@ def _left(group: Sequence[Finding], left: UntriagedFindings) -> dict[str, Any]:
     """A group that was not taken up, as a JSON value."""
     first = group[0]
     return {
-        "signature": signature(first),
+        "signature": defect_signature(first),
         "severity": first.severity,
         "backends": list(first.backends),
         "models": sorted({finding.model for finding in group}),
@@ -328,7 +330,7 @@ def _left(group: Sequence[Finding], left: UntriagedFindings) -> dict[str, Any]:
     }
 
 
-def counts_of(findings: Sequence[Finding], backends: Iterable[str]) -> dict[str, Any]:
+def count_findings(findings: Sequence[Finding], backends: Iterable[str]) -> dict[str, Any]:
     """How many findings each library and converter is to blame for, and how many show a symptom.
 
     The MEMO paper's table 3 has the former.

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.resuming.checkpoints import count_appended
+from asterism.core.resuming.checkpoints import count_appended_items
 from asterism.memo.graphs.coverage import (
     PAPER_PAIRS,
     PAPER_TYPES,
     Coverage,
     coverage_of,
-    declared,
-    elements_of,
-    of_the_paper,
+    covered_elements,
+    declared_coverage,
+    restrict_to_paper,
 )
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import graph_from_json
@@ -35,7 +35,7 @@ MODEL_COST = 15
 _MOST_POINTS = 1001
 
 
-def cost_of(graph: Graph) -> int:
+def estimate_cost(graph: Graph) -> int:
     """About how long a model takes in the libraries, in units of one plain layer."""
     layers = universe()
     return MODEL_COST + sum(
@@ -141,7 +141,7 @@ class GenerationCampaign:
 
     def add(self, mutant: Mutant) -> Mutant:
         """Add a mutant; returns it with its gain."""
-        elements = elements_of(mutant.graph)
+        elements = covered_elements(mutant.graph)
         gained = replace(mutant, gain=self.coverage.gain(elements))
         self.coverage.update(elements)
         self.mutants.append(gained)
@@ -151,7 +151,10 @@ class GenerationCampaign:
     def choose_broadest(self, count: int | None) -> list[int]:
         """Numbers of so many models that cover much for their cost, best first; None: all."""
         graphs = [mutant.graph for mutant in self.mutants]
-        covered, costs = [elements_of(g).all for g in graphs], [cost_of(g) for g in graphs]
+        covered, costs = (
+            [covered_elements(g).all for g in graphs],
+            [estimate_cost(g) for g in graphs],
+        )
         return choose_broadest(covered, costs, len(graphs) if count is None else count)
 
     def _record(self) -> None:
@@ -174,7 +177,7 @@ def write_state(
     """
 
     def fill(folder: Path) -> None:
-        written = count_appended(folder / MUTANTS)
+        written = count_appended_items(folder / MUTANTS)
         new = [m.to_json() for m in campaign.mutants[written:]]
         path = folder / MUTANTS / f"{len(campaign.mutants):08d}.json"
         path.parent.mkdir(exist_ok=True)
@@ -234,7 +237,7 @@ def mutant_table(campaign: GenerationCampaign, executed: Collection[int]) -> dic
 
 def universe_facts() -> dict[str, int]:
     """The denominators of coverage: ours, the paper's, and ours of the paper's families."""
-    whole, paper = declared(), of_the_paper()
+    whole, paper = declared_coverage(), restrict_to_paper()
     return {
         "types": len(whole.types),
         "pairs": len(whole.pairs),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.messages.errors import naming, reading
+from asterism.core.messages.errors import name_file_in_errors, reading
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
 from asterism.memo.generating.campaign import GenerationCampaign, Mutant
@@ -53,7 +53,7 @@ class Island:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """The island that :meth:`save` wrote."""
-        with naming(folder), reading(f"the models in {folder}"):
+        with name_file_in_errors(folder), reading(f"the models in {folder}"):
             mutants = [Mutant.from_json(value) for value in read_json(folder / "mutants.json")]
             rejected = Counter(read_json(folder / "rejected.json"))
             return cls(mutants, rejected, read_json(folder / "reward.json"))

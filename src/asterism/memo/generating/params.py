@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from asterism.core.parameters.params import Distinct, ParameterSection, Source
+from asterism.core.parameters.params import Distinct, PaperSource, ParameterSection
 from asterism.core.parameters.validation import named
 
 StrategyName = Annotated[str, named("asterism.memo.generating.strategies:STRATEGIES")]
@@ -15,7 +15,7 @@ StrategyName = Annotated[str, named("asterism.memo.generating.strategies:STRATEG
 class GenerateParams(ParameterSection):
     """Generation of models (Algorithm 2)."""
 
-    strategy: Annotated[StrategyName, Source("MEMO, Algorithm 2")] = Field(
+    strategy: Annotated[StrategyName, PaperSource("MEMO, Algorithm 2")] = Field(
         description="memo, memo_r, memo_o, lemon, cradle or muffin"
     )
     compared: Distinct[StrategyName] = Field(
@@ -30,7 +30,7 @@ class GenerateParams(ParameterSection):
     islands: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"
     )
-    mutations: Annotated[int, Source("MEMO, Algorithm 2: 1")] = Field(
+    mutations: Annotated[int, PaperSource("MEMO, Algorithm 2: 1")] = Field(
         ge=1, le=50, description="mutations of a model before it is run"
     )
     published: bool = Field(
@@ -38,7 +38,7 @@ class GenerateParams(ParameterSection):
         "that count mutants; else the later version's three operators too, one layer at a time, "
         "and scores that count what mutants newly cover, inputs of layers too"
     )
-    p: Annotated[float, Source("MEMO, Algorithm 2")] = Field(
+    p: Annotated[float, PaperSource("MEMO, Algorithm 2")] = Field(
         gt=0, lt=1, description="parameter of the geometric distribution of the selection"
     )
     max_layers: int = Field(ge=2, description="a mutant of more layers is rejected")

@@ -11,7 +11,7 @@ Four sets, each a set union over models, hence monotone and independent of their
 
 The paper counts 61 layer types and 61·60 = 3,660 ordered pairs of distinct ones;
 :data:`PAPER_TYPES` and :data:`PAPER_PAIRS` stand beside our own denominators in reports, and so do
-the coverages of what belongs to its families of layers (:func:`of_the_paper`).
+the coverages of what belongs to its families of layers (:func:`restrict_to_paper`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Coverage:
 
     def rates(self) -> dict[str, float]:
         """Shares of the declared universe, and by the paper's way of counting."""
-        whole, paper = declared(), of_the_paper()
+        whole, paper = declared_coverage(), restrict_to_paper()
         return {
             "types": len(self.types) / len(whole.types),
             "pairs": len(self.pairs) / len(whole.pairs),
@@ -95,12 +95,12 @@ class Coverage:
 
 
 @cache
-def declared() -> Coverage:
+def declared_coverage() -> Coverage:
     """The whole universe: the denominators."""
     layers = universe()
     return Coverage(
         types=set(layers),
-        pairs={(a, b) for a in layers for b in layers if can_meet(layers[a], layers[b])},
+        pairs={(a, b) for a in layers for b in layers if can_connect(layers[a], layers[b])},
         parameters={
             (name, parameter.name, option)
             for name, spec in layers.items()
@@ -116,7 +116,7 @@ def declared() -> Coverage:
     )
 
 
-def can_meet(first: LayerSpec, second: LayerSpec) -> bool:
+def can_connect(first: LayerSpec, second: LayerSpec) -> bool:
     """Whether an output of ``first`` can have a rank and dtype that ``second`` accepts."""
     ranks = {out for rank in first.ranks for out in first.out_ranks(rank)}
     return bool(ranks & second.ranks) and second.dtypes != (INTEGER,)
@@ -126,13 +126,13 @@ def coverage_of(graphs: Iterable[Graph]) -> Coverage:
     """What models cover together."""
     coverage = Coverage()
     for graph in graphs:
-        coverage.update(elements_of(graph))
+        coverage.update(covered_elements(graph))
     return coverage
 
 
-def elements_of(graph: Graph) -> Coverage:
+def covered_elements(graph: Graph) -> Coverage:
     """What one model covers."""
-    whole, layers, found = declared(), universe(), Coverage()
+    whole, layers, found = declared_coverage(), universe(), Coverage()
     for node in graph.nodes.values():
         if node.type == INPUT or node.repair or node.type not in layers:
             continue
@@ -141,7 +141,7 @@ def elements_of(graph: Graph) -> Coverage:
         for source in node.inputs:
             tensor = graph.tensors[source]
             found.inputs.add((node.type, tensor.rank, tensor.dtype))
-            for origin, through_repair in origins(graph, source):
+            for origin, through_repair in find_origins(graph, source):
                 pair = (graph.nodes[origin].type, node.type)
                 found.pairs.add(pair)
                 if not through_repair:
@@ -164,7 +164,7 @@ def _options_of(kind: str, config: str) -> frozenset[ParameterOption]:
     )
 
 
-def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
+def find_origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
     """The layers whose output arrives through ``source``, and whether a repair lies between."""
     node, through = graph.nodes[source], False
     while node.repair:
@@ -175,13 +175,13 @@ def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
 
 
 @cache
-def of_the_paper() -> Coverage:
+def restrict_to_paper() -> Coverage:
     """The part of the universe in the families of layers that the paper covers.
 
     Its pairs are of distinct layers. The paper's own count of types, :data:`PAPER_TYPES`, is that
     of an older Keras, which had fewer layers in these families.
     """
-    whole = declared()
+    whole = declared_coverage()
     ours = {name for name, spec in universe().items() if spec.in_paper}
     return Coverage(
         types=whole.types & ours,

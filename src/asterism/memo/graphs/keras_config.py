@@ -13,7 +13,7 @@ from typing import Any
 from asterism.memo.universe.keras_options import OF_WEIGHTS
 from asterism.memo.universe.layers import LayerSpec, universe
 from asterism.memo.universe.parameters import Choice, Parameter
-from asterism.memo.universe.tensors import FLOATS, Config, require
+from asterism.memo.universe.tensors import FLOATS, Config, require_valid
 
 #: Keras 2's hard sigmoid, which no library has today, becomes today's.
 _FUNCTIONS = {"asterism>keras_2_hard_sigmoid": "hard_sigmoid"}
@@ -57,13 +57,15 @@ def declared_config(spec: LayerSpec, config: Config) -> Config:
             word = _declared_word(parameter, value, defaults.get(argument))
             taken |= {} if word is None else {argument: word}
         else:
-            require(
+            require_valid(
                 not _off_default(argument, value, defaults),
                 f"its {argument} is {value!r}, which the universe does not declare",
             )
     inner = config["layer"]["config"] if isinstance(config.get("layer"), dict) else config
     dtype = dtype_of(config.get("dtype"))
-    require(dtype_of(inner.get("dtype")) == dtype, "the layer that it wraps has another dtype")
+    require_valid(
+        dtype_of(inner.get("dtype")) == dtype, "the layer that it wraps has another dtype"
+    )
     return {**taken, "dtype": dtype}
 
 
@@ -76,7 +78,7 @@ def dtype_of(value: Any) -> str:
     if isinstance(value, dict):
         value = value["config"].get("name", value["class_name"])
     name = "float32" if value is None else str(value)
-    require(name in FLOATS, f"its dtype is {name}, which the universe does not declare")
+    require_valid(name in FLOATS, f"its dtype is {name}, which the universe does not declare")
     return name
 
 
@@ -85,7 +87,9 @@ def _wrapped(flat: Config) -> list[LayerSpec]:
     if "layer" not in flat:
         return []
     inner = universe().get(flat["layer"])
-    require(inner is not None, f"it wraps a {flat['layer']}, which the universe does not declare")
+    require_valid(
+        inner is not None, f"it wraps a {flat['layer']}, which the universe does not declare"
+    )
     assert inner is not None
     return [inner]
 
@@ -113,10 +117,12 @@ def _declared_word(parameter: Parameter, value: Any, default: Any) -> Any:
         word = word[0] if len(word) == 1 else word  # some layers list their only axis
     if isinstance(parameter, Choice) and name.endswith("activation"):
         word = "linear" if word is None else word
-        require(word in parameter.options, f"its {name} {word} is not declared")
+        require_valid(word in parameter.options, f"its {name} {word} is not declared")
     elif word is None:
         word = "none" if "none" in parameter.options else None
-        require(word is not None or default is None, f"its {name} is None, which is not declared")
+        require_valid(
+            word is not None or default is None, f"its {name} is None, which is not declared"
+        )
     return word
 
 

@@ -28,7 +28,7 @@ _TENSORS = ("inputs", "query", "value", "key")
 _Reference = tuple[str, int, int]
 
 
-def graph_of(
+def read_keras_graph(
     model: keras.Model, open_size: int, seed: int = 0, shapes: Shapes | None = None
 ) -> tuple[Graph, Arrays]:
     """A Keras model as a graph, with its weights.
@@ -52,13 +52,13 @@ def graph_of(
     return reader.graph(outputs), reader.arrays
 
 
-def graph_of_json(
+def read_json_graph(
     text: str | dict[str, Any], open_size: int, seed: int = 0, shapes: Shapes | None = None
 ) -> Graph:
     """A graph of a model's JSON, from ``to_json`` of Keras 2 or 3; without weights.
 
     Raises:
-        UserError: as for :func:`graph_of`.
+        UserError: as for :func:`read_keras_graph`.
     """
     document = parse_json(text, "the model's JSON") if isinstance(text, str) else text
     if not isinstance(document, dict) or not {"class_name", "config"} <= document.keys():

@@ -30,7 +30,7 @@ from asterism.memo.universe.tensors import (
     Config,
     InvalidLayerError,
     Tensor,
-    require,
+    require_valid,
 )
 
 #: Elements of one item of an input. To draw a batch of two then takes a gigabyte.
@@ -85,22 +85,22 @@ def _called(number: int, given: Any) -> str:
 
 def _identified(given: Any, before: Mapping[int, Node]) -> tuple[int, Node]:
     """A node and its identity; it may read those that stand before it."""
-    require(isinstance(given, dict), "a node is a mapping")
+    require_valid(isinstance(given, dict), "a node is a mapping")
     for key in sorted(map(str, _NEEDED - given.keys())):
         raise InvalidLayerError(f"it has no {key!r}")
     for key in sorted(map(str, given.keys() - _NEEDED - _OPTIONAL)):
         raise InvalidLayerError(f"no node has the key {reprlib.repr(key)}")
     identity, kind, config, inputs = (given[k] for k in ("id", "type", "config", "inputs"))
-    require(
+    require_valid(
         is_whole(identity, 0) and identity not in before,
         "its id is no number, or another node has it",
     )
-    require(isinstance(kind, str), "its type is no name")
-    require(isinstance(config, dict), "its config is no mapping")
-    require(are_whole(inputs, 0), "its inputs are no list of ids")
-    require(all(i in before for i in inputs), "it reads a node that does not stand before it")
+    require_valid(isinstance(kind, str), "its type is no name")
+    require_valid(isinstance(config, dict), "its config is no mapping")
+    require_valid(are_whole(inputs, 0), "its inputs are no list of ids")
+    require_valid(all(i in before for i in inputs), "it reads a node that does not stand before it")
     if kind == INPUT:
-        require(not inputs, "an input reads nothing")
+        require_valid(not inputs, "an input reads nothing")
         _check_input(config)
     elif kind in universe():
         universe()[kind].check(config)
@@ -108,9 +108,9 @@ def _identified(given: Any, before: Mapping[int, Node]) -> tuple[int, Node]:
         raise InvalidLayerError("the universe declares no such layer")
     weights = given.get("weights")
     named = "weights" not in given or (isinstance(weights, str) and len(weights) <= _LONGEST_NAME)
-    require(named, "its weights are no name")
+    require_valid(named, "its weights are no name")
     repair = given.get("repair", False)
-    require(isinstance(repair, bool), "its repair is neither true nor false")
+    require_valid(isinstance(repair, bool), "its repair is neither true nor false")
     edits = _edits(given.get("edits", []))
     return identity, Node(kind, config, tuple(inputs), _seed(given["seed"]), weights, edits, repair)
 
@@ -119,25 +119,27 @@ def _check_input(config: Config) -> None:
     for key in sorted(map(str, config.keys() - _OF_INPUTS)):
         raise InvalidLayerError(f"an input has no {reprlib.repr(key)}")
     shape, dtype = config["shape"], config["dtype"]
-    require(are_whole(shape, 1) and len(shape) < MAX_RANK, "its shape is no list of sizes")
-    require(prod(shape) <= LARGEST_INPUT, f"it has more than {LARGEST_INPUT:,} elements")
-    require(dtype in (*FLOATS, INTEGER), "its dtype is none that a layer takes")
-    require(is_whole(config.get("bound", 1), 1), "its bound is no number")
+    require_valid(are_whole(shape, 1) and len(shape) < MAX_RANK, "its shape is no list of sizes")
+    require_valid(prod(shape) <= LARGEST_INPUT, f"it has more than {LARGEST_INPUT:,} elements")
+    require_valid(dtype in (*FLOATS, INTEGER), "its dtype is none that a layer takes")
+    require_valid(is_whole(config.get("bound", 1), 1), "its bound is no number")
 
 
 def _edits(given: Any) -> tuple[WeightEdit, ...]:
-    require(isinstance(given, list), "its edits are no list")
+    require_valid(isinstance(given, list), "its edits are no list")
     edits = []
     for edit in given:
         pair = isinstance(edit, list) and len(edit) == 2 and isinstance(edit[0], str)
-        require(pair and edit[0] in WEIGHT_EDITS, f"{reprlib.repr(edit)} is no edit of weights")
+        require_valid(
+            pair and edit[0] in WEIGHT_EDITS, f"{reprlib.repr(edit)} is no edit of weights"
+        )
         edits.append(WeightEdit(edit[0], _seed(edit[1])))
     return tuple(edits)
 
 
 def _seed(value: Any) -> int:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    require(whole and 0 <= value < 1 << _SEED_BITS, "its seed is no number from 0 on")
+    require_valid(whole and 0 <= value < 1 << _SEED_BITS, "its seed is no number from 0 on")
     seed: int = value
     return seed
 

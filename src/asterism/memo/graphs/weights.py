@@ -193,7 +193,7 @@ def neuron_switch(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
 
 
 @WEIGHT_EDITS.register(SPECIAL)
-def special(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+def set_special_number(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
     """NaN: one weight of the layer becomes NaN, plus or minus infinity, or 1e30."""
     number, _ = KINDS[int(rng.integers(len(KINDS)))]  # first, as `special_kinds` draws it
     filled = [a for a in arrays if a.size]

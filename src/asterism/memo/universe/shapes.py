@@ -17,14 +17,14 @@ def flag(name: str, default: bool) -> Choice:
     return Choice(name, default, (True, False))
 
 
-def split(config: Config, tensor: Tensor) -> tuple[tuple[int, ...], int]:
+def split_shape(config: Config, tensor: Tensor) -> tuple[tuple[int, ...], int]:
     """Spatial sizes and number of channels of an input, by the layer's data format."""
     if config.get("data_format", "channels_last") == "channels_first":
         return tensor.shape[1:], tensor.shape[0]
     return tensor.shape[:-1], tensor.shape[-1]
 
 
-def join(config: Config, sizes: Sequence[int], channels: int) -> tuple[int, ...]:
+def join_shape(config: Config, sizes: Sequence[int], channels: int) -> tuple[int, ...]:
     """The shape with these spatial sizes and channels, by the layer's data format."""
     if config.get("data_format", "channels_last") == "channels_first":
         return (channels, *sizes)

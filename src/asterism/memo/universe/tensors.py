@@ -57,7 +57,7 @@ class Tensor:
         return Tensor(tuple(shape), self.dtype)
 
 
-def require(condition: bool, reason: str) -> None:
+def require_valid(condition: bool, reason: str) -> None:
     """Reject a configuration unless a condition holds.
 
     Raises:

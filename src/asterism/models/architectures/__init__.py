@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.core.parameters.registry import Registry
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def build_architecture(
     try:
         return architecture(shape, classes)
     except ValueError as error:
-        reason = telling_line(str(error))
+        reason = extract_reason(str(error))
         raise UserError(
             f"{key} is {name!r}, which cannot be built for images of shape {shape}: choose another "
             f"one, or larger images (Keras says: {reason})"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
-from asterism.core.files.limits import read_within, require_room
+from asterism.core.files.limits import read_within_limit, require_size_within_limit
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.names import require_plain_text
 
@@ -54,7 +54,7 @@ def read_litert(path: Path) -> bytes:
 
     require_file(path, "model file")
     with reading(str(path)):
-        content = read_within(path, "limits.model_mb")
+        content = read_within_limit(path, "limits.model_mb")
         if content[4:8] != b"TFL3":
             raise UserError(f"{path} is no LiteRT file, or is damaged")
         model = schema.Model.GetRootAs(content)
@@ -115,7 +115,7 @@ class _Walk:
 
     def _visit_union(self, table: Any, name: str) -> None:
         number, value = getattr(table, f"{name}Type")(), getattr(table, name)()
-        known = names_of(getattr(self._schema, _UNIONS.get(name, name)))
+        known = enumeration_names(getattr(self._schema, _UNIONS.get(name, name)))
         if number not in known:
             raise UserError(f"{self._path} has {name} of a kind that is not known here ({number})")
         if value is not None and number:
@@ -135,7 +135,7 @@ class _Walk:
 
 
 @cache
-def names_of(enumeration: type) -> dict[int, str]:
+def enumeration_names(enumeration: type) -> dict[int, str]:
     """Names of the numbers of one of the schema's enumerations."""
     return {number: name for name, number in vars(enumeration).items() if isinstance(number, int)}
 
@@ -213,7 +213,7 @@ def _require_small_tensors(model: Any, path: Path) -> None:
             values = math.prod(max(1, size) for size in sizes)
             declared += max(values, stored[tensor.Buffer()])  # several tensors may have one buffer
     # A byte each: most tensors of a compressed model are no wider.
-    require_room(declared, "limits.array_mb", f"{path} declares tensors")
+    require_size_within_limit(declared, "limits.array_mb", f"{path} declares tensors")
 
 
 def numbers_in(values: Any) -> NDArray[Any]:

@@ -14,11 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asterism.core.files.artifacts import replacing, require_file
-from asterism.core.files.limits import read_within, require_room
-from asterism.core.files.user_files import inside
+from asterism.core.files.limits import read_within_limit, require_size_within_limit
+from asterism.core.files.user_files import resolve_inside
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.foreign.names import NameMap
-from asterism.models.foreign.onnx_rules import parts_of, rename_model, require_sound, width_of
+from asterism.models.foreign.onnx_rules import (
+    iterate_messages,
+    rename_model,
+    require_sound,
+    width_of,
+)
 
 if TYPE_CHECKING:
     import onnx
@@ -95,9 +100,9 @@ def pack_onnx(path: Path, target: Path) -> bool:
     outside = [tensor for tensor in _tensors(model, path) if _is_outside(tensor)]
     places = {entry.value for t in outside for entry in t.external_data if entry.key == "location"}
     with reading(f"the data of {path}"):
-        files = [inside(path.parent, place, str(path)) for place in sorted(places)]
+        files = [resolve_inside(path.parent, place, str(path)) for place in sorted(places)]
         size = sum(file.stat().st_size for file in files)
-        require_room(size, "limits.model_mb", f"{path} has data in other files")
+        require_size_within_limit(size, "limits.model_mb", f"{path} has data in other files")
         onnx.load_external_data_for_model(model, str(path.parent))
         for tensor in outside:
             onnx.numpy_helper.to_array(tensor)  # the bytes are as many as the shape needs
@@ -113,7 +118,7 @@ def _parsed(path: Path) -> onnx.ModelProto:
 
     require_file(path, "model file")
     with reading(str(path)):
-        content = read_within(path, "limits.model_mb")
+        content = read_within_limit(path, "limits.model_mb")
     try:
         model = onnx.load_model_from_string(content)
     except Exception as error:  # protobuf's own
@@ -123,7 +128,7 @@ def _parsed(path: Path) -> onnx.ModelProto:
 
 
 def _tensors(model: Any, path: Path) -> list[Any]:
-    return [p for p in parts_of(model, str(path)) if p.DESCRIPTOR.name == "TensorProto"]
+    return [p for p in iterate_messages(model, str(path)) if p.DESCRIPTOR.name == "TensorProto"]
 
 
 def _is_outside(tensor: onnx.TensorProto) -> bool:
@@ -140,12 +145,12 @@ def _require_small_values(model: onnx.ModelProto, path: Path) -> None:
 
     with suppress(Exception):  # of a graph without a meaning; the runtime says which
         model = onnx.shape_inference.infer_shapes(_without_weights(model), data_prop=True)
-    for value in parts_of(model, str(path)):
+    for value in iterate_messages(model, str(path)):
         if value.DESCRIPTOR.name != "ValueInfoProto":
             continue
         tensor = value.type.tensor_type
         size = math.prod(max(d.dim_value, 1) for d in tensor.shape.dim) * width_of(tensor.elem_type)
-        require_room(size, "limits.array_mb", f"{path} declares {value.name!r}")
+        require_size_within_limit(size, "limits.array_mb", f"{path} declares {value.name!r}")
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
-from asterism.core.files.limits import require_room
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.files.limits import require_size_within_limit
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.models.foreign.names import NameMap
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def require_sound(model: onnx.ModelProto, source: str) -> None:
     if model.ByteSize() != size:
         raise UserError(f"{source} holds fields that ONNX does not have: not opened")
     declared = 0
-    for part in parts_of(model, source):
+    for part in iterate_messages(model, source):
         kind = part.DESCRIPTOR.name
         _require_text(source, [part.name] if kind == "TensorProto" else _texts(part))
         if kind in ("TensorProto", "SparseTensorProto"):
@@ -78,14 +78,14 @@ def require_sound(model: onnx.ModelProto, source: str) -> None:
                 raise UserError(
                     f"{source}: the attribute {part.name} is {part.s[:80]!r}, not one of its values"
                 )
-    require_room(declared, "limits.model_mb", f"{source} declares tensors")
+    require_size_within_limit(declared, "limits.model_mb", f"{source} declares tensors")
     for ends in (model.graph.input, model.graph.output):
         if len(ends) - len(model.graph.initializer) > _MOST_ENDS:  # old files list weights twice
             raise UserError(f"{source} has more than {_MOST_ENDS:,} inputs or outputs: not opened")
     _require_few_nodes(model, source)
 
 
-def parts_of(model: Any, source: str) -> Iterator[Any]:
+def iterate_messages(model: Any, source: str) -> Iterator[Any]:
     """All messages in a model, tensors as wholes, in the order of the file.
 
     Raises:
@@ -186,7 +186,9 @@ def _require_few_nodes(model: onnx.ModelProto, source: str) -> None:
 
 def _nodes_of(part: Any, source: str) -> Iterator[Any]:
     """The nodes of a graph or function, those inside of their attributes too."""
-    return (inner for inner in parts_of(part, source) if inner.DESCRIPTOR.name == "NodeProto")
+    return (
+        inner for inner in iterate_messages(part, source) if inner.DESCRIPTOR.name == "NodeProto"
+    )
 
 
 #: The fields of each message that say what is computed. All others are texts for people, or for
@@ -229,7 +231,7 @@ def rename_model(model: onnx.ModelProto, source: str) -> NameMap:
     """
     _inline(model, source)
     names = NameMap()
-    for part in parts_of(model, source):
+    for part in iterate_messages(model, source):
         kind = part.DESCRIPTOR.name
         kept = _COMPUTED.get(kind)
         if kept is not None:
@@ -248,7 +250,7 @@ def _inline(model: onnx.ModelProto, source: str) -> None:
     try:
         model.CopyFrom(inliner.inline_local_functions(model, convert_version=True))
     except Exception as error:  # the inliner and the parser behind it raise types of their own
-        raise UserError(f"{source} has functions that fail: {telling_line(str(error))}") from None
+        raise UserError(f"{source} has functions that fail: {extract_reason(str(error))}") from None
     if model.functions:
         raise UserError(f"{source} has functions of other operator sets than its own: not opened")
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.files.limits import opened_zip, parse_json, require_room
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.files.limits import open_zip, parse_json, require_size_within_limit
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.torch_program import ProgramRewriting, bytes_of
 
@@ -84,7 +84,7 @@ class ForeignProgram:
                     program = move_to_device_pass(program, device)
                 return program.module(check_guards=False)
         except Exception as error:  # whatever a foreign file makes PyTorch raise
-            said = telling_line(str(error)) or type(error).__name__
+            said = extract_reason(str(error)) or type(error).__name__
             reason = re.sub(r"\b[a-z]{1,3}\d+\b", lambda ours: self.names.theirs(ours[0]), said)
             raise UserError(f"PyTorch cannot open {self.path}: {reason}") from None
 
@@ -116,12 +116,12 @@ def rewrite_program(path: Path) -> ForeignProgram:
         ModuleNotFoundError: PyTorch is not installed, or TorchAO, whose operators it calls.
     """
     try:
-        with opened_zip(path, "limits.model_mb") as archive:
+        with open_zip(path, "limits.model_mb") as archive:
             return _Archive(archive, path).rewritten()
     except (UserError, ModuleNotFoundError):
         raise
     except Exception as error:  # whatever a damaged archive makes zipfile raise
-        reason = telling_line(str(error)) or type(error).__name__
+        reason = extract_reason(str(error)) or type(error).__name__
         raise UserError(f"{path} is no archive of torch.export.save: {reason}") from None
 
 
@@ -172,7 +172,9 @@ class _Archive:
 
     def _document(self, name: str) -> Any:
         entry = self._archive.getinfo(f"{self._folder}/{name}")
-        require_room(entry.file_size, "limits.text_mb", f"{self._path} declares {name}")
+        require_size_within_limit(
+            entry.file_size, "limits.text_mb", f"{self._path} declares {name}"
+        )
         return parse_json(self._archive.read(entry), str(self._path))
 
     def _require_room(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
@@ -181,7 +183,7 @@ class _Archive:
             if fact["tensor_meta"] is None:
                 raise self._rejected(f"{fact['path_name']} without a description")
             self._room += bytes_of(fact["tensor_meta"])
-        require_room(self._room, "limits.model_mb", f"{self._path} declares weights")
+        require_size_within_limit(self._room, "limits.model_mb", f"{self._path} declares weights")
 
     def _require_inside(self, fact: Mapping[str, Any], length: int) -> None:
         """Reject a weight that is more than its bytes: PyTorch would make it up, or read others."""

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from asterism.core.files.limits import require_room
+from asterism.core.files.limits import require_size_within_limit
 from asterism.core.messages.errors import UserError
 
 _OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(\w+)\.(\w+)", re.ASCII)
@@ -237,7 +237,7 @@ def require_small_results(nodes: list[dict[str, Any]], source: str) -> None:
             first, last, step = (_stated(given.get(n), d) for n, d in _RANGE.items())
             wanted = max(wanted, int(abs(last - first) / max(abs(step), 1e-300)))
         what = f"{source} asks {node['target']} for a tensor"
-        require_room(wanted, "limits.array_mb", what)
+        require_size_within_limit(wanted, "limits.array_mb", what)
 
 
 #: What a range is made of, and what each is where it is not given.

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from asterism.core.files.limits import require_room
+from asterism.core.files.limits import require_size_within_limit
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.size_expressions import ExpressionTerm, size_expression
@@ -176,7 +176,7 @@ class ProgramRewriting:
                     f"{self._source} has an input {name!r} that is no tensor of numbers"
                 )
             what = f"{self._source} declares an input {self.names.theirs(ours)!r:.80}"
-            require_room(bytes_of(facts), "limits.model_mb", what)
+            require_size_within_limit(bytes_of(facts), "limits.model_mb", what)
 
 
 def _without_sums(document: Any) -> Any:

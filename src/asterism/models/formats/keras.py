@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.files.locks import hold_lock
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.errors import telling_line
+from asterism.core.messages.errors import extract_reason
 from asterism.core.resuming import saved_folders
 from asterism.models.formats import FORMATS, Format, Runtime, Tensors
 from asterism.models.formats.onnx import OnnxFileRuntime
@@ -71,7 +71,7 @@ def _export_of(path: Path) -> Path | None:
 
 
 @FORMATS.register("keras")
-class Keras(Format):
+class KerasFormat(Format):
     """Keras 3's zip archives, and the HDF5 files of Keras 3 and 2."""
 
     suffixes: ClassVar[tuple[str, ...]] = KERAS_SUFFIXES
@@ -192,7 +192,7 @@ def _export(model: keras.Model, folder: Path) -> None:
         raise
     except Exception as error:  # whatever the exporter meets in a foreign model
         said = str(error).replace(str(target), target.name)  # what matters comes after it
-        reason = telling_line(said) or type(error).__name__
+        reason = extract_reason(said) or type(error).__name__
         log.info("not exported to ONNX", model=model.name, reason=reason)
     write_json(folder / "facts.json", {"faithful": faithful})
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.core.settings import machine
 from asterism.models.foreign.onnx_files import read_renamed_onnx
 from asterism.models.formats import FORMATS, Format, Runtime, Tensors
@@ -79,12 +79,12 @@ def open_session(
     try:
         return onnxruntime.InferenceSession(model, options, providers=providers)
     except Exception as error:  # ONNX Runtime's own errors share no base class
-        why = telling_line(str(error))
+        why = extract_reason(str(error))
         raise UserError(f"ONNX Runtime cannot open {named}: {why}") from None
 
 
 @FORMATS.register("onnx")
-class Onnx(Format):
+class OnnxFormat(Format):
     """ONNX: a protocol buffer, which has no signature of its own."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".onnx",)

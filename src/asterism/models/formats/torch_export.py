@@ -144,7 +144,7 @@ def open_program(path: Path) -> TorchRuntime:
 
 
 @FORMATS.register("torch")
-class TorchExport(Format):
+class TorchExportFormat(Format):
     """An archive of ``torch.export.save``; pickled models (``.pt``, ``.pth``) are not read."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".pt2",)

@@ -32,7 +32,7 @@ _NUMBERS = re.compile(r"((u?int|b?float|complex)[0-9]{1,3}|bool)")
 _NAME = re.compile(r"([A-Za-z0-9.][A-Za-z0-9_.>-]{0,500})?")
 
 
-def holds_code(path: Path, what: str = "holds a Lambda layer") -> UserError:
+def find_code(path: Path, what: str = "holds a Lambda layer") -> UserError:
     """What is wrong with a file that works only with Python code of its author's."""
     return UserError(
         f"{path} {what}, and a model's own code is never run here: build it of Keras' own parts, "
@@ -74,13 +74,13 @@ def _require_of_keras(part: dict[str, Any], path: Path) -> None:
     """Reject an object of a configuration by what it says that it is."""
     kind, module, config = part["class_name"], part.get("module"), part.get("config")
     if kind in ("Lambda", "__lambda__"):
-        raise holds_code(path)
+        raise find_code(path)
     named = [config] if kind == "function" and isinstance(config, str) else []
     for name in (kind, *named):
         if not isinstance(name, str) or not (_IDENTIFIER.fullmatch(name) or name in _VALUES):
             raise UserError(f"{path} holds {name!a}, which is no name of a part of Keras")
     if module is not None and not (isinstance(module, str) and _MODULES.fullmatch(module)):
-        raise holds_code(path, f"needs {named[0] if named else kind}, which Keras does not have")
+        raise find_code(path, f"needs {named[0] if named else kind}, which Keras does not have")
     if isinstance(config, dict):
         name, dtype = config.get("name"), config.get("dtype")
         if isinstance(name, str) and not _NAME.fullmatch(name):
@@ -147,7 +147,7 @@ def to_keras_3(config: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def _translate(config: dict[str, Any], path: Path, old: bool) -> dict[str, Any]:
     if config.get("class_name") == "Lambda":
-        raise holds_code(path)
+        raise find_code(path)
     inner = config.get("config")
     if isinstance(inner, list):  # Sequential models before Keras 2.2.3
         config = {**config, "config": {"name": "sequential", "layers": inner}}

@@ -27,7 +27,7 @@ def flatten_model(model: keras.Model) -> keras.Model:
     return keras.Model(inputs, outputs, name=model.name)
 
 
-def graph_of(model: keras.Model) -> Any:
+def keras_graph(model: keras.Model) -> Any:
     """The graph of operations; a sequential model keeps it inside."""
     return getattr(model, "_functional", None) or model
 
@@ -40,7 +40,7 @@ class _Opening:
 
     def apply(self, model: keras.Model, inputs: list[Any], prefix: str) -> list[Any]:
         """A model's outputs for other inputs; names of its layers are put behind ``prefix``."""
-        graph = graph_of(model)
+        graph = keras_graph(model)
         values = {id(t): value for t, value in zip(graph.inputs, inputs, strict=True)}
         for depth in sorted(graph._nodes_by_depth, reverse=True):
             for node in graph._nodes_by_depth[depth]:
@@ -67,7 +67,7 @@ class _Opening:
 
 
 def _is_graph(model: keras.Model) -> bool:
-    return hasattr(graph_of(model), "_nodes_by_depth")
+    return hasattr(keras_graph(model), "_nodes_by_depth")
 
 
 #: Kinds of layers that do nothing at inference.
@@ -120,7 +120,7 @@ class ClassifierHead:
             tensor = inputs[0]
 
 
-def up_to_logits(model: keras.Model) -> keras.Model:
+def cut_softmax(model: keras.Model) -> keras.Model:
     """A classifier up to its softmax.
 
     Models inside it are opened to find that. Layers that only reshape the softmax's values may

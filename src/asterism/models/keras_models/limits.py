@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import h5py
 from h5py import h5a, h5d, h5g, h5l, h5o, h5t, h5z
 
-from asterism.core.files.limits import opened_zip, read_within, require_room
+from asterism.core.files.limits import open_zip, read_within_limit, require_size_within_limit
 from asterism.core.messages.errors import UserError
 from asterism.models.isolated_model import IsolatedModel, ModelCrashError, ModelHangError, Served
 
@@ -52,7 +52,7 @@ def require_small_outputs(model: keras.Model, path: Path) -> None:
         for node in layer._inbound_nodes:
             for tensor in node.output_tensors:
                 sizes = [size for size in tensor.shape if size is not None]
-                require_room(
+                require_size_within_limit(
                     _BATCH * _BYTES * math.prod(sizes),
                     "limits.array_mb",
                     f"{path} computes by its layer {layer.name!a} values",
@@ -60,7 +60,7 @@ def require_small_outputs(model: keras.Model, path: Path) -> None:
 
 
 @contextmanager
-def weights_within(path: Path) -> Iterator[None]:
+def limit_weights(path: Path) -> Iterator[None]:
     """Count the weights of models that Keras builds in the block, before they are allocated.
 
     Raises:
@@ -78,7 +78,7 @@ def weights_within(path: Path) -> Iterator[None]:
         nonlocal asked
         asked += _BYTES * math.prod(variable.shape)
         try:
-            require_room(asked, "limits.model_mb", f"{path} asks for weights")
+            require_size_within_limit(asked, "limits.model_mb", f"{path} asks for weights")
         except UserError as error:  # Keras would replace the message by its own
             rejections.append(error)
             raise
@@ -148,8 +148,10 @@ def require_plain(file: h5py.File, content: bytes | mmap.mmap, path: Path) -> No
                 taken = longest * math.prod(attribute.shape or ())
                 texts += taken
                 most = max(taken, texts // _TEXTS)
-                require_room(most, "limits.model_mb", f"{path} may hold texts in {name}@{part}")
-        require_room(declared, "limits.model_mb", f"{path} declares data sets")
+                require_size_within_limit(
+                    most, "limits.model_mb", f"{path} may hold texts in {name}@{part}"
+                )
+        require_size_within_limit(declared, "limits.model_mb", f"{path} declares data sets")
 
 
 def _objects(file: h5py.File, path: Path) -> Iterator[tuple[str, Any]]:
@@ -267,11 +269,11 @@ def serve_nothing(path: str) -> Served:
 def _read_whole(path: Path) -> None:
     """Everything that Keras and this package read of a file, and more."""
     if path.suffix == ".keras":
-        with opened_zip(path, "limits.model_mb") as archive:
+        with open_zip(path, "limits.model_mb") as archive:
             content = archive.read(WEIGHTS)
     else:
         weights = path.with_suffix(".h5") if path.suffix == ".json" else path
-        content = read_within(weights, "limits.model_mb")
+        content = read_within_limit(weights, "limits.model_mb")
     with h5py.File(io.BytesIO(content)) as file:
         require_plain(file, content, path)
         found: list[h5py.Group | h5py.Dataset] = [file]

@@ -22,25 +22,25 @@ import h5py
 
 from asterism.core.files.artifacts import replacing, require_file
 from asterism.core.files.limits import (
-    opened_zip,
+    open_zip,
     parse_json,
-    read_within,
-    require_room,
-    require_size,
+    read_within_limit,
+    require_file_within_limit,
+    require_size_within_limit,
 )
 from asterism.core.messages.errors import UserError, reading
 from asterism.models.keras_models.configurations import (
-    holds_code,
+    find_code,
     register_activations,
     require_plain_config,
     to_keras_3,
 )
 from asterism.models.keras_models.limits import (
     WEIGHTS,
+    limit_weights,
     require_plain,
     require_readable_hdf5,
     require_small_outputs,
-    weights_within,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def load_keras(path: Path) -> keras.Model:
     require_file(path, "model file")
     register_activations()
     try:
-        with weights_within(path):
+        with limit_weights(path):
             loaders = {
                 ".keras": _load_archive,
                 ".h5": _load_h5,
@@ -90,7 +90,7 @@ def load_keras(path: Path) -> keras.Model:
     except Exception as error:  # whatever a foreign file makes Keras raise
         if unknown := _UNKNOWN.search(_innermost(error)):
             what = f"needs {unknown['name']}, which Keras does not have"
-            raise holds_code(path, what) from None
+            raise find_code(path, what) from None
         raise UserError(f"Keras cannot read {path}: {_first_sentence(error)}") from error
     raise UserError(f"{path} is no Keras model: the suffix must be .keras, .h5, .hdf5 or .json")
 
@@ -171,12 +171,12 @@ def _config_of_archive(path: Path) -> dict[str, Any]:
     """The configuration in a ``.keras`` file, all members of which have been checked."""
     if not zipfile.is_zipfile(path):  # Keras would call it missing
         raise UserError(f"{path} is damaged, or is no .keras file")
-    with opened_zip(path, "limits.model_mb") as archive:
+    with open_zip(path, "limits.model_mb") as archive:
         if others := sorted({*archive.namelist()} - _MEMBERS):
             raise UserError(
                 f"{path} holds {others[0]}: only {', '.join(sorted(_MEMBERS))} are read"
             )
-        require_room(
+        require_size_within_limit(
             archive.getinfo(_CONFIG).file_size, "limits.text_mb", f"{path} declares a configuration"
         )
         config = archive.read(_CONFIG)
@@ -199,7 +199,7 @@ def _config_of_h5(path: Path) -> dict[str, Any]:
         version = file.attrs.get("keras_version", "2")
     if text is None:
         raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
-    require_room(len(text), "limits.text_mb", f"{path} holds a configuration")
+    require_size_within_limit(len(text), "limits.text_mb", f"{path} holds a configuration")
     version = version.decode() if isinstance(version, bytes) else str(version)
     config = {"keras_version": version, **parse_json(text, str(path))}
     require_plain_config(config, path)
@@ -209,7 +209,7 @@ def _config_of_h5(path: Path) -> dict[str, Any]:
 @contextmanager
 def _opened_plain(path: Path) -> Iterator[h5py.File]:
     """An HDF5 file that holds nothing but plain data of its own."""
-    require_size(path, "limits.model_mb")
+    require_file_within_limit(path, "limits.model_mb")
     try:
         file = h5py.File(path)
     except OSError as error:
@@ -228,7 +228,7 @@ def _load_json(path: Path) -> keras.Model:
     weights = path.with_suffix(".h5")
     if not weights.exists():
         raise UserError(f"the weights of {path} are missing: put them beside it as {weights.name}")
-    config = parse_json(read_within(path, "limits.text_mb"), str(path))
+    config = parse_json(read_within_limit(path, "limits.text_mb"), str(path))
     require_plain_config(config, path)
     if "module" not in config:
         return _load_legacy(config, path, weights)

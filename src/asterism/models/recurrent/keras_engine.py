@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.registry import closest
+from asterism.core.parameters.registry import suggest_closest
 from asterism.models.formats.keras import KerasRuntime
 from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
 from asterism.models.signatures.keras import RECURRENT_LAYERS
@@ -44,10 +44,10 @@ class KerasEngine:
 
 def _every_step(layer: Any) -> Any:
     """A symbolic tensor ``(N, T, H)``."""
-    if not is_recurrent(layer) or (kind(layer) != "Bidirectional" and layer.return_sequences):
+    if not is_recurrent(layer) or (layer_kind(layer) != "Bidirectional" and layer.return_sequences):
         return layer.output
     config = {**layer.get_config(), "name": f"{layer.name}_every_step"}
-    if kind(layer) == "Bidirectional":
+    if layer_kind(layer) == "Bidirectional":
         for direction in ("layer", "backward_layer"):
             if config.get(direction):
                 config[direction]["config"]["return_sequences"] = True
@@ -64,14 +64,14 @@ def _every_step(layer: Any) -> Any:
 RECURRENT = ("LSTM", "GRU", "SimpleRNN")
 
 
-def kind(layer: Any) -> str:
+def layer_kind(layer: Any) -> str:
     """The layer's class name."""
     return type(layer).__name__
 
 
 def is_recurrent(layer: Any) -> bool:
     """Whether the layer is recurrent, or runs a recurrent one in both directions."""
-    return kind(layer) in RECURRENT_LAYERS
+    return layer_kind(layer) in RECURRENT_LAYERS
 
 
 def find_layer(model: Any, name: str | None) -> Any:
@@ -88,7 +88,9 @@ def find_layer(model: Any, name: str | None) -> Any:
     if name is not None:
         if name not in names:
             known = ", ".join(names)
-            raise UserError(f"the model has no layer {name!r}{closest(name, names)} ({known})")
+            raise UserError(
+                f"the model has no layer {name!r}{suggest_closest(name, names)} ({known})"
+            )
         return model.get_layer(name)
     recurrent = [layer for layer in model.layers if is_recurrent(layer)]
     if not recurrent:
@@ -98,11 +100,11 @@ def find_layer(model: Any, name: str | None) -> Any:
     return recurrent[-1]
 
 
-def layer_chain(model: Any) -> list[Any] | None:
+def find_layer_chain(model: Any) -> list[Any] | None:
     """The model's layers from input to output, or None where they do not form one chain."""
     import keras
 
-    layers = [layer for layer in model.layers if kind(layer) != "InputLayer"]
+    layers = [layer for layer in model.layers if layer_kind(layer) != "InputLayer"]
     if isinstance(model, keras.Sequential):
         return layers if model.built else None
     if len(getattr(model, "inputs", None) or []) != 1 or len(model.outputs) != 1:

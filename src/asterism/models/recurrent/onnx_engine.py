@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.core.parameters.registry import closest
+from asterism.core.parameters.registry import suggest_closest
 from asterism.models.foreign.names import NameMap
 from asterism.models.foreign.onnx_files import read_renamed_onnx
 from asterism.models.formats.onnx import open_session
@@ -149,7 +149,8 @@ def _add_states(path: Path, graph: Any, layer: str | None, names: NameMap) -> st
         known = list(recurrent)
         raise UserError(
             f"{path} has no recurrent node and no tensor {layer!r}"
-            f"{closest(layer, [*known, *tensors])} (recurrent nodes: {', '.join(known) or 'none'})"
+            f"{suggest_closest(layer, [*known, *tensors])} "
+            f"(recurrent nodes: {', '.join(known) or 'none'})"
         )
     value = helper.make_tensor_value_info(states, TensorProto.FLOAT, None)
     others = list(graph.output)[:1]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from asterism.models.onnx_graphs import GraphBuilder
-from asterism.models.recurrent.keras_engine import RECURRENT, kind
+from asterism.models.recurrent.keras_engine import RECURRENT, layer_kind
 from asterism.models.recurrent.model import SequenceForm
 from asterism.models.recurrent.onnx_engine import OnnxEngine
 
@@ -79,7 +79,7 @@ def write_graph(layers: list[Any] | None, profiled: Any) -> OnnxEngine:
     if layers is None:
         raise NotExpressible("the model is no plain chain of layers")
     shape = tuple(layers[0].input.shape)
-    takes_ids = kind(layers[0]) == "Embedding" and len(shape) == 2
+    takes_ids = layer_kind(layers[0]) == "Embedding" and len(shape) == 2
     if len(shape) != 3 and not takes_ids:
         raise NotExpressible(f"the input has the shape {shape}")
     numbers = TensorProto.INT32 if takes_ids else TensorProto.FLOAT
@@ -120,7 +120,7 @@ class _Writer:
 
     def write(self, layer: Any, tensor: str) -> str:
         """One layer applied to a tensor."""
-        name = kind(layer)
+        name = layer_kind(layer)
         if layer.compute_dtype != "float32":
             raise NotExpressible(f"the layer {layer.name} computes in {layer.compute_dtype}")
         if name in RECURRENT:
@@ -159,8 +159,10 @@ class _Writer:
 
     def _both_directions(self, layer: Any, tensor: str) -> str:
         forward, backward = layer.forward_layer, layer.backward_layer
-        if kind(forward) not in RECURRENT or kind(backward) != kind(forward):
-            raise NotExpressible(f"the layer {layer.name} runs {kind(forward)} in both directions")
+        if layer_kind(forward) not in RECURRENT or layer_kind(backward) != layer_kind(forward):
+            raise NotExpressible(
+                f"the layer {layer.name} runs {layer_kind(forward)} in both directions"
+            )
         if forward.go_backwards or not backward.go_backwards:
             raise NotExpressible(f"the directions of {layer.name} are exchanged")
         if _settings(forward) != _settings(backward):
@@ -202,9 +204,9 @@ class _Writer:
         for parameter, values in (("alpha", alphas), ("beta", betas)):
             if flat := [value for one in values for value in one]:
                 attributes[f"activation_{parameter}"] = flat * len(directions)
-        if kind(first) == "GRU":
+        if layer_kind(first) == "GRU":
             attributes["linear_before_reset"] = int(first.reset_after)
-        return self.graph.add(_OPERATORS[kind(first)], *inputs, **attributes)
+        return self.graph.add(_OPERATORS[layer_kind(first)], *inputs, **attributes)
 
     def _batch_first(self, every_step: str, directions: list[int]) -> str:
         """``(T, directions, B, H)`` as ``(B, T, H)``, with the chosen directions side by side."""
@@ -232,11 +234,11 @@ def _activations(layer: Any) -> list[tuple[str, list[float], list[float]]]:
         "LSTM": [recurrent, activation, activation],
         "GRU": [recurrent, activation],
         "SimpleRNN": [activation],
-    }[kind(layer)]
+    }[layer_kind(layer)]
     names = [getattr(function, "__name__", "?") for function in wanted]
     for name in names:
         if name not in _ACTIVATIONS:
-            raise NotExpressible(f"ONNX's {kind(layer)} has no activation {name}")
+            raise NotExpressible(f"ONNX's {layer_kind(layer)} has no activation {name}")
     return [_ACTIVATIONS[name] for name in names]
 
 
@@ -248,7 +250,7 @@ def _weights(layer: Any) -> tuple[NDArray[np.float32], NDArray[np.float32], NDAr
         after the other, ``(2·G·H,)``, for G gates and H units.
     """
     kernel, recurrent = (np.asarray(v, np.float32) for v in layer.get_weights()[:2])
-    gates = _GATES[kind(layer)]
+    gates = _GATES[layer_kind(layer)]
     rows = len(gates) * layer.units
     biases = np.zeros((2, rows), np.float32)
     if layer.use_bias:
@@ -278,9 +280,9 @@ def _embedding(writer: _Writer, layer: Any, tensor: str) -> str:
 
 
 def _time_distributed(writer: _Writer, layer: Any, tensor: str) -> str:
-    if kind(layer.layer) not in ("Dense", "Activation"):
-        raise NotExpressible(f"{layer.name} distributes {kind(layer.layer)} over time")
-    return _LAYERS[kind(layer.layer)](writer, layer.layer, tensor)
+    if layer_kind(layer.layer) not in ("Dense", "Activation"):
+        raise NotExpressible(f"{layer.name} distributes {layer_kind(layer.layer)} over time")
+    return _LAYERS[layer_kind(layer.layer)](writer, layer.layer, tensor)
 
 
 def _layer_normalization(writer: _Writer, layer: Any, tensor: str) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.models.isolated_model import Arrays, IsolatedModel, Served
 from asterism.models.recurrent.model import (
     Engine,
@@ -48,7 +48,7 @@ def open_rnn(path: Path, layer: str | None, *, isolated: bool = False) -> Recurr
         UserError: unreadable, of the wrong form, no such layer, no recurrent layer, or weights of
             NaN or infinity; or, isolated, it crashes or hangs.
     """
-    with naming(path):
+    with name_file_in_errors(path):
         engine = IsolatedEngine(path, layer) if isolated else open_engine(path, layer)
         return model_of(engine, path)
 
@@ -86,13 +86,13 @@ def engine_for(model: keras.Model, layer: str | None) -> Engine:
     Raises:
         UserError: no such layer, no recurrent layer, or weights of NaN or infinity.
     """
-    from asterism.models.recurrent.keras_engine import KerasEngine, find_layer, layer_chain
+    from asterism.models.recurrent.keras_engine import KerasEngine, find_layer, find_layer_chain
     from asterism.models.recurrent.onnx_graph import NotExpressible, write_graph
 
     require_finite((weight.path, weight.numpy()) for weight in model.weights)
     profiled = find_layer(model, layer)
     try:
-        return write_graph(layer_chain(model), profiled)
+        return write_graph(find_layer_chain(model), profiled)
     except NotExpressible as reason:
         log.warning("Keras runs the network, which is slower", reason=str(reason))
     return KerasEngine(model, profiled)

@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from asterism.core.files.artifacts import replacing, require_file
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.files.records import record_from
-from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.core.settings.regular_files import open_regular
 from asterism.models.foreign.onnx_files import pack_onnx
 from asterism.models.foreign.other_files import require_model_bytes
@@ -48,7 +48,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix=_PACKED) as folder:
         target = Path(folder) / path.name
-        with closing(IsolatedModel(path, packed, [str(path), str(target)])) as made:
+        with closing(IsolatedModel(path, pack_for_stage, [str(path), str(target)])) as made:
             has_others = made.facts["has_others"]
         yield target if has_others else path
 
@@ -57,14 +57,14 @@ def keep_packed(file: Path, folder: Path) -> Path:
     """Where a model stays: a packed one in a folder, by its content; any other where it is."""
     if not file.parent.name.startswith(_PACKED):
         return file
-    target = folder / digest_of(file)[:12] / file.name
+    target = folder / hash_path(file)[:12] / file.name
     if not target.exists():
         with replacing(target) as temporary:
             shutil.copyfile(file, temporary)
     return target.absolute()
 
 
-def packed(path: str, target: str) -> Served:
+def pack_for_stage(path: str, target: str) -> Served:
     """Pack a model where it keeps data in other files: for the other process."""
     return {"has_others": pack_onnx(Path(path), Path(target))}, lambda _: []
 
@@ -124,7 +124,7 @@ def read_signature(path: Path) -> Signature:
 def _read(path: Path, file: tuple[int, ...]) -> Signature:
     """A file's signature, read once for as long as the file stays the same."""
     model = IsolatedModel(path, served_signature, [str(path)], patience=_SECONDS)
-    with closing(model), naming(path):
+    with closing(model), name_file_in_errors(path):
         return record_from(Signature, model.facts)
 
 

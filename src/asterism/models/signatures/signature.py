@@ -126,8 +126,8 @@ class Signature:
         """
         carried = {name for name, _ in self.states}
         given = [spec for spec in self.inputs if spec.name not in carried]
-        tokens = [spec for spec in given if role_of(spec.name) is None and spec.are_tokens]
-        if tokens and (given[0] in tokens or role_of(given[0].name) is not None):
+        tokens = [spec for spec in given if infer_role(spec.name) is None and spec.are_tokens]
+        if tokens and (given[0] in tokens or infer_role(given[0].name) is not None):
             main = next((spec for spec in tokens if spec.rows > SEGMENTS), tokens[0])
             given.sort(key=lambda spec: spec != main)
         return tuple(given)
@@ -139,7 +139,7 @@ class Signature:
         return tuple(spec for spec in self.outputs if spec.name not in carried)
 
 
-def role_of(name: str) -> str | None:
+def infer_role(name: str) -> str | None:
     """How an input follows from the main one, as its name tells; None where it tells nothing."""
     plain = name.lower()
     named = (role for role, words in _ROLES.items() if any(word in plain for word in words))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.foreign.litert import names_of, numbers_in, read_litert
+from asterism.models.foreign.litert import enumeration_names, numbers_in, read_litert
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states, range_of
 
 #: Types of quantised numbers.
@@ -34,8 +34,10 @@ def tflite_signature(path: Path) -> Signature:
     with reading(str(path)):
         model = schema.Model.GetRootAs(content)
         graph = model.Subgraphs(0)
-        dtypes = {number: name.lower() for number, name in names_of(schema.TensorType).items()}
-        operators = names_of(schema.BuiltinOperator)
+        dtypes = {
+            number: name.lower() for number, name in enumeration_names(schema.TensorType).items()
+        }
+        operators = enumeration_names(schema.BuiltinOperator)
         inputs = tuple(
             _spec(graph.Tensors(graph.Inputs(i)), dtypes) for i in range(graph.InputsLength())
         )

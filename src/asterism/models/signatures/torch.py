@@ -74,7 +74,7 @@ def is_form(operator: str) -> bool:
     return operator in _FORMS
 
 
-def maker_of(operator: str) -> str:
+def operator_family(operator: str) -> str:
     """What other formats call an operator that makes an output: ``softmax`` of ``_softmax``."""
     plain = operator.strip("_")
     return _MAKERS.get(plain, plain)
@@ -104,7 +104,7 @@ def _made_by(node: Any) -> str:
     """The operator that computes a node, past those that only give its numbers another form."""
     while node.op == "call_function" and is_form(operator_of(node.target)) and node.args:
         node = node.args[0]
-    return maker_of(operator_of(node.target)) if node.op == "call_function" else ""
+    return operator_family(operator_of(node.target)) if node.op == "call_function" else ""
 
 
 def _rows(node: Any) -> int:
@@ -139,7 +139,7 @@ def state_of(module: Any) -> dict[str, Any]:
     return {name: value for name, value in state.items() if name in used}
 
 
-def weights_of(state: Mapping[str, Any]) -> list[Any]:
+def collect_tensors(state: Mapping[str, Any]) -> list[Any]:
     """All tensors that a module's state consists of, those within packed or wrapped ones too."""
     from torch.utils import _pytree as pytree
 

@@ -149,7 +149,7 @@ class ComparedOutputs:
             Notes for the reader of results.
         """
         for (name, shape), other in zip(own.items(), wanted, strict=False):
-            if (move := channels_moved(shape, other)) is not None:
+            if (move := find_channel_permutation(shape, other)) is not None:
                 self.moved[name] = move
         return [f"{name} {own[name]} is compared with its channels moved" for name in self.moved]
 
@@ -179,7 +179,7 @@ class ComparedOutputs:
 
     def rows(self, outputs: Tensors, count: int) -> Rows:
         """The compared outputs, float32 ``(count, K)``; see :meth:`answers`."""
-        return side_by_side(self.answers(outputs, count))
+        return join_outputs(self.answers(outputs, count))
 
     def _unbatched(self, value: NDArray[Any], spec: TensorSpec) -> Rows:
         """An output as real numbers, the axis of the inputs first."""
@@ -200,7 +200,7 @@ class ComparedOutputs:
         return filled
 
 
-def channels_moved(own: Shape, wanted: Shape) -> tuple[int, int] | None:
+def find_channel_permutation(own: Shape, wanted: Shape) -> tuple[int, int] | None:
     """How channels move, so that an output of one item has the wanted shape; None for not at all.
 
     Returns:
@@ -213,7 +213,7 @@ def channels_moved(own: Shape, wanted: Shape) -> tuple[int, int] | None:
     return (len(own), 1) if own[-1:] + own[:-1] == wanted else None
 
 
-def side_by_side(answers: Mapping[str, Rows]) -> Rows:
+def join_outputs(answers: Mapping[str, Rows]) -> Rows:
     """Outputs by name as one row for each input, in their order."""
     rows = [value.reshape(len(value), -1) for value in answers.values()]
     return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)

@@ -13,7 +13,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.models.formats import Tensors
 from asterism.models.images_and_scores import PreprocessingParams
-from asterism.models.signatures.signature import ROLES, Signature, TensorSpec, role_of
+from asterism.models.signatures.signature import ROLES, Signature, TensorSpec, infer_role
 
 #: The padding of texts of which none is filled up: no token is this.
 NO_PADDING = -1
@@ -182,7 +182,7 @@ class Feed:
     def _role(self, spec: TensorSpec) -> str | None:
         value = self._constants.get(spec.name)
         if value is None:
-            return role_of(spec.name)
+            return infer_role(spec.name)
         return value if isinstance(value, str) else "constant"
 
     def _derived(

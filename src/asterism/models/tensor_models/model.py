@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.messages.errors import UserError, naming
+from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.core.settings import machine
 from asterism.models.formats import Runtime, Tensors, open_runtime
 from asterism.models.tensor_models.answers import (
@@ -23,7 +23,7 @@ from asterism.models.tensor_models.answers import (
     OutputForm,
     Rows,
     Shape,
-    side_by_side,
+    join_outputs,
 )
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
 
@@ -260,7 +260,7 @@ class FileModel:
         self.close()
 
     def _run(self, items: NDArray[Any]) -> Rows:
-        return side_by_side(self._steps(items))
+        return join_outputs(self._steps(items))
 
     def _steps(self, items: NDArray[Any]) -> dict[str, Rows]:
         """Compared outputs by name, ``(n, ...)``; of a streaming model ``(n, steps, ...)``.
@@ -271,7 +271,7 @@ class FileModel:
             return self._outputs.answers(self._runtime.run(self._feed.inputs(items)), len(items))
         self._runtime.reset()
         states, found = self._feed.first_states(len(items)), []
-        with naming(self._path):
+        with name_file_in_errors(self._path):
             calls = self._feed.calls(items)
         for call in calls:
             outputs = self._runtime.run({**call, **states})

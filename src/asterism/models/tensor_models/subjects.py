@@ -10,9 +10,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.hashes import digest_of
+from asterism.core.files.hashes import hash_path
 from asterism.core.files.records import record_from
-from asterism.core.files.user_files import whole_path
+from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.models.formats import Runtime
 from asterism.models.isolated_model import IsolatedModel, ModelCrashError, Served
@@ -123,7 +123,7 @@ class FileSubject:
     @property
     def reference(self) -> str:
         """What parameters call it."""
-        return str(whole_path(self.path))
+        return str(absolute_path(self.path))
 
     @property
     def signature(self) -> Signature:
@@ -142,7 +142,7 @@ class FileSubject:
     @property
     def digest(self) -> str:
         """Its SHA-256."""
-        return digest_of(self.path)
+        return hash_path(self.path)
 
     def open(self, asked: OpeningRequest) -> OpenModel:
         """The model, to be used as a context; see :class:`.IsolatedFileModel`.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.models.formats import open_runtime
 from asterism.models.isolated_model import IsolatedModel, Served
 from asterism.models.signatures.reading import read_signature
@@ -69,7 +69,7 @@ def serve_tried_model(path: str) -> Served:
         except UserError:
             raise
         except Exception as error:
-            raise UserError(f"{path} cannot be run: {telling_line(str(error))}") from None
+            raise UserError(f"{path} cannot be run: {extract_reason(str(error))}") from None
     return {}, lambda _: []
 
 

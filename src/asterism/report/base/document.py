@@ -24,7 +24,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from asterism.core.files.artifacts import replacing
-from asterism.core.messages.escaping import counted, printable_lines
+from asterism.core.messages.escaping import pluralise, printable_lines
 from asterism.report.base.section import ReportSection, Step, percent
 
 _PART = Markup('<div class="part" id="{}">\n<h3>{}</h3>\n{}</div>\n')
@@ -134,7 +134,7 @@ def renderer(package: str) -> Callable[..., Markup]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "fixed": fixed, "counted": counted}
+    environment.filters |= {"percent": percent, "fixed": fixed, "counted": pluralise}
 
     def render(template: str, **context: Any) -> Markup:
         return Markup(printable_lines(environment.get_template(template).render(**context)))

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from asterism.core.files.limits import read_within
+from asterism.core.files.limits import read_within_limit
 from asterism.core.messages.errors import reading
 from asterism.core.svg import svg_text
 
@@ -81,7 +81,7 @@ def svg_file(
         UserError: it cannot be read, or is too large.
     """
     with reading(f"the picture {path}"):
-        return _figure(read_within(path, "limits.text_mb"), alt, name, data, title, source)
+        return _figure(read_within_limit(path, "limits.text_mb"), alt, name, data, title, source)
 
 
 def _figure(

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.core.statistics import exact_interval
 
@@ -107,10 +107,10 @@ def bound_share(count: int, total: int) -> tuple[float, float]:
     return exact_interval(count, total, CONFIDENCE) if 0 <= count <= total else (0.0, 1.0)
 
 
-def of_share(count: int, total: int, noun: str) -> str:
+def format_share(count: int, total: int, noun: str) -> str:
     """``96.0% to 99.2%, 360 images``."""
     low, high = bound_share(count, total)
-    return f"{percent(low)} to {percent(high)}, {counted(total, noun)}"
+    return f"{percent(low)} to {percent(high)}, {pluralise(total, noun)}"
 
 
 def listed(names: list[str]) -> str:
@@ -119,12 +119,12 @@ def listed(names: list[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def quoted(names: list[str]) -> str:
+def quote_names(names: list[str]) -> str:
     """Names that the user chose: ``“a” and “b”``."""
     return listed([f"“{name}”" for name in names])
 
 
-def points(difference: float) -> str:
+def format_points(difference: float) -> str:
     """A difference of shares in points with its sign: ``+0.3`` or ``-1.2``."""
     return f"{100 * difference:+.1f}"
 
@@ -147,22 +147,24 @@ def parameters_of(workspace: Path, groups: Sequence[str]) -> list[tuple[str, str
     path = workspace / "params.yaml"
     document = read_yaml(path) if path.exists() else {}
     known = document if isinstance(document, dict) else {}
-    return [row for name in groups if name in known for row in flat(known[name], name)]
+    return [
+        row for name in groups if name in known for row in flatten_parameters(known[name], name)
+    ]
 
 
-def flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
+def flatten_parameters(value: Any, name: str) -> Iterator[tuple[str, str]]:
     """Full name and value of each parameter below a name; ``a.b`` and ``1`` of ``{b: 1}``."""
-    return ((full, _spoken(leaf)) for full, leaf in leaves(value, name))
+    return ((full, _spoken(leaf)) for full, leaf in flatten_mapping(value, name))
 
 
-def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def flatten_mapping(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Full name and value of each entry of nested mappings that is no filled mapping itself.
 
     Without a name, ``value`` is a whole document, and names begin with its keys.
     """
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from leaves(inner, f"{name}.{key}" if name else str(key))
+            yield from flatten_mapping(inner, f"{name}.{key}" if name else str(key))
     else:
         yield name, value
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy.stats import wilcoxon
 
 from asterism.core.files.artifacts import read_arrays, read_json, read_table
-from asterism.core.files.user_files import inside
+from asterism.core.files.user_files import resolve_inside
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.base.document import ranged, render_body, renderer
@@ -63,7 +63,7 @@ def compressed_section(workspace: Path) -> ReportSection | None:
     folders = [workspace / "artifacts/trigger" / name for name in searches]
     first = _first_search(searches)
     for folder in folders:
-        inside(folder, first, str(folder / "summary.json"))
+        resolve_inside(folder, first, str(folder / "summary.json"))
     models = {
         f.name: made.get(_made_by(shown.pairs[f.name])) or _taken(f, repairs.get(f.name, {}))
         for f in folders

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.report.base.document import ranged
 from asterism.report.base.section import (
     INTERVALS,
@@ -14,10 +14,10 @@ from asterism.report.base.section import (
     Level,
     Step,
     bound_share,
-    of_share,
+    format_points,
+    format_share,
     percent,
-    points,
-    quoted,
+    quote_names,
 )
 
 #: Less agreement or more lost accuracy matters: the defaults of ``vet.thresholds``.
@@ -123,7 +123,7 @@ def answer_difference(pairs: Sequence[PairResults]) -> FrontPageAnswer:
             KeyFigure(
                 f"test images that “{worst.name}” answers otherwise, the most of all pairs",
                 percent(1 - worst.agreement),
-                of_share(worst.deviating or 0, worst.images or 0, "image") if known else "",
+                format_share(worst.deviating or 0, worst.images or 0, "image") if known else "",
                 (f"{summary}: agreement, deviating_test_images",),
             )
         )
@@ -132,7 +132,7 @@ def answer_difference(pairs: Sequence[PairResults]) -> FrontPageAnswer:
         figures.append(
             KeyFigure(
                 "change of accuracy, points",
-                ranged([points(gain) for gain in gains]),
+                ranged([format_points(gain) for gain in gains]),
                 "exact, on the same test images",
                 ("artifacts/compress/PAIR/summary.json: accuracy, original_accuracy",),
             )
@@ -143,7 +143,7 @@ def answer_difference(pairs: Sequence[PairResults]) -> FrontPageAnswer:
             KeyFigure(
                 "seeds that a small change makes differ",
                 percent(triggered / seeds),
-                of_share(triggered, seeds, "seed"),
+                format_share(triggered, seeds, "seed"),
                 ("artifacts/trigger/PAIR/summary.json: SEARCH.triggered, seeds",),
             )
         )
@@ -153,7 +153,7 @@ def answer_difference(pairs: Sequence[PairResults]) -> FrontPageAnswer:
             KeyFigure(
                 "mean queries to find such a change",
                 ranged([f"{value:.0f}" for value in queries]),
-                counted(len(queries), "pair"),
+                pluralise(len(queries), "pair"),
                 ("artifacts/trigger/PAIR/summary.json: SEARCH.mean_queries",),
             )
         )
@@ -188,8 +188,12 @@ def _difference(pairs: Sequence[PairResults], measured: Sequence[PairResults]) -
     told = ranged([percent(share) for share in shares])
     if bad or doubtful:
         gains = sorted(pair.gained for pair in measured if pair.gained is not None)
-        moved = f", and accuracy moves by {ranged([points(g) for g in gains])} points"
-        how = f"it matters for {quoted(bad)}" if bad else f"perhaps too much for {quoted(doubtful)}"
+        moved = f", and accuracy moves by {ranged([format_points(g) for g in gains])} points"
+        how = (
+            f"it matters for {quote_names(bad)}"
+            if bad
+            else f"perhaps too much for {quote_names(doubtful)}"
+        )
         return Level.ACT if bad else Level.LOOK, (
             f"Yes, and {how}: {told} of the test images are answered "
             f"otherwise{moved if gains else ''}."
@@ -227,17 +231,17 @@ def _unusual(pairs: Sequence[PairResults]) -> Iterator[str]:
             yield f"The file of “{pair.name}” is {percent(pair.size)} of its original's{deflated}."
         if pair.unfinished:
             yield (
-                f"For “{pair.name}”, {counted(pair.unfinished, 'seed')} ran out of time, or a "
+                f"For “{pair.name}”, {pluralise(pair.unfinished, 'seed')} ran out of time, or a "
                 "model failed on them."
             )
     better = [pair.name for pair in pairs if pair.gained is not None and pair.gained > 0]
     if better:
-        yield f"More accurate than the original on these images: {quoted(better)}."
+        yield f"More accurate than the original on these images: {quote_names(better)}."
     alike = [pair.name for pair in pairs if pair.chance is not None and pair.chance >= CHANCE]
     if alike:
         yield (
             "The guided search was not shown to need fewer queries than the uniform one for "
-            f"{quoted(alike)} (Wilcoxon, p ≥ {CHANCE})."
+            f"{quote_names(alike)} (Wilcoxon, p ≥ {CHANCE})."
         )
 
 
@@ -254,7 +258,7 @@ def answer_repair(found: Sequence[RepairResults], unrepaired: Sequence[str]) -> 
     if len(worse) == len(found):
         level, verdict = Level.LOOK, "No, since agreement falls elsewhere"
     elif worse:
-        level, verdict = Level.LOOK, f"In part, and not for {quoted(worse)}"
+        level, verdict = Level.LOOK, f"In part, and not for {quote_names(worse)}"
     elif ratios[0] >= WELL_REPAIRED and not unrepaired:
         level, verdict = Level.GOOD, "Yes"
     else:
@@ -273,7 +277,7 @@ def answer_repair(found: Sequence[RepairResults], unrepaired: Sequence[str]) -> 
                 KeyFigure(
                     f"agreement of “{pair.name}” on other test images",
                     f"{percent(pair.before)} → {percent(pair.after)}",
-                    "after: " + of_share(round(pair.after * pair.images), pair.images, "image"),
+                    "after: " + format_share(round(pair.after * pair.images), pair.images, "image"),
                     (
                         f"artifacts/repair/{pair.name}/summary.json: "
                         "repairers.CHOSEN.test_agreement_before, test_agreement_after",
@@ -309,7 +313,7 @@ def _odd_repairs(found: Sequence[RepairResults], unrepaired: Sequence[str]) -> I
     if as_easy:
         yield (
             "A new search finds a triggering input as often as before the repair: "
-            f"{quoted(as_easy)}."
+            f"{quote_names(as_easy)}."
         )
     if unrepaired:
-        yield f"No repairer could be trained for {quoted(list(unrepaired))}."
+        yield f"No repairer could be trained for {quote_names(list(unrepaired))}."

@@ -12,7 +12,11 @@ from asterism.core.parameters.params import read_params
 from asterism.report.base.document import render_body, renderer
 from asterism.report.base.section import KeyFigure, ReportSection, parameters_of
 from asterism.report.lanes import SECTIONS
-from asterism.report.lanes.importance_answer import AddedInputs, ImportanceResults, answer
+from asterism.report.lanes.importance_answer import (
+    AddedInputs,
+    ImportanceResults,
+    answer_importance,
+)
 from asterism.report.lanes.importance_drawings import (
     CONTROLS,
     augmentation_title,
@@ -141,7 +145,9 @@ def importance_section(workspace: Path) -> ReportSection | None:
         body=body,
         order=30,
         contents=contents,
-        answers=(answer(_results(learnt, metrics, augmentations, attacked, first, files)),),
+        answers=(
+            answer_importance(_results(learnt, metrics, augmentations, attacked, first, files)),
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, listed, percent
 
 #: From this share of the combinations on, tests exercise them well; below the other, badly.
@@ -73,7 +73,7 @@ class ImportanceResults:
     files: str = ""
 
 
-def answer(found: ImportanceResults) -> FrontPageAnswer:
+def answer_importance(found: ImportanceResults) -> FrontPageAnswer:
     """Do the tests exercise the neurons that matter?"""
     file = "metrics/measure_importance.json"
     level, verdict = _level(found.covered)
@@ -81,17 +81,17 @@ def answer(found: ImportanceResults) -> FrontPageAnswer:
         question="Do the tests exercise the neurons that matter to the decisions?",
         level=level,
         sentence=f"{verdict}: the test set exercises {percent(found.covered)} of the "
-        f"{counted(found.combinations, 'combination')} of the {found.neurons} most important "
+        f"{pluralise(found.combinations, 'combination')} of the {found.neurons} most important "
         f"neurons of the layer {found.layer}.",
         figures=(
             KeyFigure(
-                f"combinations that {counted(found.inputs, 'test input')} exercise",
+                f"combinations that {pluralise(found.inputs, 'test input')} exercise",
                 percent(found.covered),
                 "exact",
                 (f"{file}: test_set.{found.idc}", f"{file}: combinations.{found.idc}"),
             ),
             KeyFigure(
-                f"combinations that all {counted(found.all_inputs, 'test')} exercise",
+                f"combinations that all {pluralise(found.all_inputs, 'test')} exercise",
                 percent(found.all_covered),
                 "exact",
                 (f"{file}: all_tests.{found.idc}",),
@@ -115,7 +115,7 @@ def _spread(found: ImportanceResults) -> str:
         return ""
     if found.spread is None:
         return "The controls were drawn once, so their spread is unknown."
-    draws = counted(found.draws, "time")
+    draws = pluralise(found.draws, "time")
     return f"Controls were drawn {draws} and deviate by up to {100 * found.spread:.1f} points."
 
 
@@ -146,7 +146,7 @@ def _unusual(found: ImportanceResults) -> Iterator[str]:
                 f"{percent(rounded)} once they are rounded to grey levels."
             )
         if added.inputs < FEW:
-            yield f"{added.title}: {counted(added.inputs, 'input')} only, which say little."
+            yield f"{added.title}: {pluralise(added.inputs, 'input')} only, which say little."
 
 
 def _steps(found: ImportanceResults) -> Iterator[Step]:
@@ -154,7 +154,7 @@ def _steps(found: ImportanceResults) -> Iterator[Step]:
     if above and found.covered < 1:
         best = max(above, key=lambda a: a.new)
         yield Step(
-            f"Add inputs as {best.title} makes them: {counted(best.new, 'new combination')}.",
+            f"Add inputs as {best.title} makes them: {pluralise(best.new, 'new combination')}.",
             _file(found, "new_combinations.npz"),
         )
     elif found.covered < min(WELL, found.all_covered):
@@ -165,7 +165,7 @@ def _steps(found: ImportanceResults) -> Iterator[Step]:
     if found.subset < found.inputs:
         yield Step(
             "Where labels are dear, begin with the smallest subset of the same coverage: "
-            f"{counted(found.subset, 'input')}.",
+            f"{pluralise(found.subset, 'input')}.",
             _file(found, "smallest_subset.npz"),
         )
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.core.svg import PALETTE
 from asterism.report.base.pictures import png, svg
 
@@ -83,13 +83,13 @@ def draw_histograms(neurons: list[dict[str, Any]]) -> Markup:
             axes.set_yscale("symlog", linthresh=LINEAR_UP_TO)
         else:
             axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        clusters = counted(len(neuron["centroids"]), "cluster")
+        clusters = pluralise(len(neuron["centroids"]), "cluster")
         axes.set_title(f"neuron {neuron['neuron']}: {clusters}", fontsize=8)
     for axes in grid[len(neurons) :]:
         axes.set_axis_off()
     figure.supxlabel("activation over the training inputs", fontsize=8)
     told = ", ".join(
-        f"neuron {n['neuron']} has {counted(len(n['centroids']), 'cluster')}" for n in neurons
+        f"neuron {n['neuron']} has {pluralise(len(n['centroids']), 'cluster')}" for n in neurons
     )
     alt = (
         "Histograms of the important neurons' activations over the training inputs, with a line "

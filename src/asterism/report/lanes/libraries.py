@@ -21,7 +21,7 @@ from asterism.report.base.document import render_body, renderer
 from asterism.report.base.pictures import svg
 from asterism.report.base.section import KeyFigure, ReportSection, parameters_of, percent
 from asterism.report.lanes import SECTIONS
-from asterism.report.lanes.libraries_answer import LibraryResults, answer
+from asterism.report.lanes.libraries_answer import LibraryResults, answer_libraries
 
 _render = renderer("asterism.report.lanes")
 
@@ -117,7 +117,9 @@ def libraries_section(workspace: Path) -> ReportSection | None:
         body=body,
         order=40,
         contents=contents,
-        answers=(answer(_results(generated, judged, triage, unique, outcomes, left_out)),),
+        answers=(
+            answer_libraries(_results(generated, judged, triage, unique, outcomes, left_out)),
+        ),
     )
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.report.base.section import (
     INTERVALS,
     FrontPageAnswer,
     KeyFigure,
     Level,
     Step,
+    format_share,
     listed,
-    of_share,
     percent,
 )
 
@@ -62,7 +62,7 @@ class LibraryResults:
     silent: tuple[str, ...]
 
 
-def answer(found: LibraryResults) -> FrontPageAnswer:
+def answer_libraries(found: LibraryResults) -> FrontPageAnswer:
     """Do the libraries compute the same?"""
     level, sentence = _verdict(found)
     return FrontPageAnswer(
@@ -82,7 +82,7 @@ def answer(found: LibraryResults) -> FrontPageAnswer:
             KeyFigure(
                 "models run that show one",
                 f"{found.affected} of {found.executed}",
-                of_share(found.affected, found.executed, "model"),
+                format_share(found.affected, found.executed, "model"),
                 (
                     "artifacts/triage_findings/unique.json: models",
                     "metrics/generate_models.json: executed",
@@ -91,7 +91,7 @@ def answer(found: LibraryResults) -> FrontPageAnswer:
             KeyFigure(
                 "outputs that agree with float64",
                 f"{found.agreements:,}",
-                f"{counted(found.unresolved, 'disagreement')} unresolved",
+                f"{pluralise(found.unresolved, 'disagreement')} unresolved",
                 ("metrics/judge_models.json: agreements, unresolved",),
             ),
             KeyFigure(
@@ -101,7 +101,7 @@ def answer(found: LibraryResults) -> FrontPageAnswer:
                 ("metrics/generate_models.json: models",),
             ),
         ),
-        certainty=f"{counted(found.executed, 'model')} of one random stream ran. {INTERVALS}",
+        certainty=f"{pluralise(found.executed, 'model')} of one random stream ran. {INTERVALS}",
         unusual=tuple(_unusual(found)),
         steps=tuple(_steps(found)),
     )
@@ -112,20 +112,20 @@ def _verdict(found: LibraryResults) -> tuple[Level, str]:
     if found.problems:
         where = f" in {listed(list(found.libraries))}"
         known = f", {found.known} of them known" if found.known else ""
-        told = f"No: {counted(found.problems, 'different problem')}{where}{known}."
+        told = f"No: {pluralise(found.problems, 'different problem')}{where}{known}."
         return (Level.ACT if new else Level.LOOK), told
     if not found.executed or found.unresolved or found.left:
         return Level.LOOK, "Not shown: no problem was confirmed, but not all could be judged."
-    return Level.GOOD, f"Yes: no difference in {counted(found.executed, 'model')}."
+    return Level.GOOD, f"Yes: no difference in {pluralise(found.executed, 'model')}."
 
 
 def _unusual(found: LibraryResults) -> Iterator[str]:
     if found.left:
         limit = "triage.minutes" if found.left_by_time else "triage.max_unique"
-        groups = counted(found.left, "group")
+        groups = pluralise(found.left, "group")
         yield f"{groups} of findings were not examined: the limit {limit} was reached."
     if found.cut_by_time:
-        models = counted(found.cut_by_time, "minimal model")
+        models = pluralise(found.cut_by_time, "minimal model")
         yield f"{models} might be smaller: the limit triage.minutes was reached."
     if found.left_out:
         yield f"Left out, since they could not be started: {listed(list(found.left_out))}."
@@ -135,7 +135,7 @@ def _unusual(found: LibraryResults) -> Iterator[str]:
         yield f"Keras rejects {percent(found.rejected)} of the models run."
     if found.confirmed < found.problems:
         missing = found.problems - found.confirmed
-        yield f"{counted(missing, 'problem')} did not show in each of three fresh processes."
+        yield f"{pluralise(missing, 'problem')} did not show in each of three fresh processes."
 
 
 def _steps(found: LibraryResults) -> Iterator[Step]:

@@ -20,7 +20,7 @@ from asterism.report.base.document import render_body, renderer
 from asterism.report.base.pictures import svg, svg_file
 from asterism.report.base.section import KeyFigure, ReportSection, parameters_of, percent
 from asterism.report.lanes import SECTIONS
-from asterism.report.lanes.stateful_answer import Campaign, RecurrentResults, answer
+from asterism.report.lanes.stateful_answer import Campaign, RecurrentResults, answer_stateful
 from asterism.report.lanes.stateful_campaigns import (
     CampaignSummary,
     crash_galleries,
@@ -106,7 +106,7 @@ def stateful_section(workspace: Path) -> ReportSection | None:
         body=body,
         order=10,
         contents=contents,
-        answers=(answer(_results(training, chain, coverage, campaigns)),),
+        answers=(answer_stateful(_results(training, chain, coverage, campaigns)),),
     )
 
 

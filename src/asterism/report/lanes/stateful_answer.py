@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.report.base.section import (
     INTERVALS,
     FrontPageAnswer,
     KeyFigure,
     Level,
     Step,
-    of_share,
+    format_share,
     percent,
 )
 
@@ -86,7 +86,7 @@ class RecurrentResults:
         return self.broken_seeds / self.seeds if self.seeds else 0.0
 
 
-def answer(found: RecurrentResults) -> FrontPageAnswer:
+def answer_stateful(found: RecurrentResults) -> FrontPageAnswer:
     """How well do the tests exercise the recurrent network?"""
     coverage = "metrics/measure_coverage.json: test"
     figures = []
@@ -96,7 +96,7 @@ def answer(found: RecurrentResults) -> FrontPageAnswer:
             KeyFigure(
                 "test accuracy",
                 percent(found.test_accuracy),
-                of_share(right, found.inputs, "input"),
+                format_share(right, found.inputs, "input"),
                 ("metrics/train_rnn.json: test_accuracy", f"{coverage}.inputs"),
             )
         )
@@ -119,7 +119,7 @@ def answer(found: RecurrentResults) -> FrontPageAnswer:
             KeyFigure(
                 "seeds that small changes break",
                 percent(found.breaks),
-                of_share(found.broken_seeds, found.seeds, "seed"),
+                format_share(found.broken_seeds, found.seeds, "seed"),
                 ("metrics/fuzz-CAMPAIGN.json: seeds_with_crashes (the largest)",),
             )
         )
@@ -128,8 +128,8 @@ def answer(found: RecurrentResults) -> FrontPageAnswer:
         question="How well do the tests exercise the recurrent network?",
         level=level,
         sentence=f"{verdict}: the test set visits {percent(found.covered_states)} of its "
-        f"{counted(found.states, 'abstract state')} and {percent(found.covered_transitions)} of "
-        f"its {counted(found.transitions, 'transition')}.",
+        f"{pluralise(found.states, 'abstract state')} and {percent(found.covered_transitions)} of "
+        f"its {pluralise(found.transitions, 'transition')}.",
         figures=tuple(figures),
         certainty="Coverage is exact for these test inputs and this trained network, which is one "
         f"of many that training can give. {INTERVALS}",
@@ -166,7 +166,7 @@ def _unusual(found: RecurrentResults) -> Iterator[str]:
         most = max(c.groups for c in guided)
         if unguided[0].groups > most:
             yield (
-                f"The unguided campaign found {counted(unguided[0].groups, 'group')} of crashes, "
+                f"The unguided campaign found {pluralise(unguided[0].groups, 'group')} of crashes, "
                 f"more than each guided one ({most} at most)."
             )
     if found.campaigns and found.broken_seeds == 0:

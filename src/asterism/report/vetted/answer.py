@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.core.statistics import Share
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, percent
 from asterism.vetting.agreement import Agreement
@@ -28,7 +28,7 @@ _STEPS = {
 }
 
 
-def answer(
+def answer_vetting(
     params: VetParams, verdict: Verdict, agreement: Agreement, repair: Any
 ) -> FrontPageAnswer:
     """Does the compressed model do what the original does?
@@ -75,19 +75,19 @@ def _step(params: VetParams, verdict: Verdict, repair: Any) -> Step:
 
 def _figure(label: str, share: Share, source: str) -> KeyFigure:
     """A share with its interval."""
-    ends = f"{percent(share.low)} to {percent(share.high)}, {counted(share.total, 'input')}"
+    ends = f"{percent(share.low)} to {percent(share.high)}, {pluralise(share.total, 'input')}"
     return KeyFigure(label, percent(share.share), ends, (source,))
 
 
 def _unusual(agreement: Agreement, repair: Any) -> Iterator[str]:
     if agreement.lost:
         yield (
-            f"On {counted(agreement.lost, 'input')} the compressed model gives no finite answer. "
+            f"On {pluralise(agreement.lost, 'input')} the compressed model gives no finite answer. "
             "They count as different, and as wrong."
         )
     if agreement.failed:
         yield (
-            f"On {counted(agreement.failed, 'input')} the original gives no finite answer, so "
+            f"On {pluralise(agreement.failed, 'input')} the original gives no finite answer, so "
             "that nothing is compared there."
         )
     if agreement.accuracy and agreement.accuracy[1].share > agreement.accuracy[0].share:

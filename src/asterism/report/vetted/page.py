@@ -20,13 +20,13 @@ from asterism.core.files.artifacts import (
 )
 from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import reading
-from asterism.core.messages.escaping import counted
+from asterism.core.messages.escaping import pluralise
 from asterism.report.base.document import render_body, renderer, write_document
 from asterism.report.base.pictures import png, svg
-from asterism.report.base.section import ReportSection, flat, percent
-from asterism.report.vetted.answer import answer
+from asterism.report.base.section import ReportSection, flatten_parameters, percent
+from asterism.report.vetted.answer import answer_vetting
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.certificate import VettedNumbers, certify, verdict_on
+from asterism.vetting.certificate import VettedNumbers, compute_verdict, make_certificate
 from asterism.vetting.params import CERTIFICATE, REPAIRED, REPAIRED_PROGRAM, VetParams
 from asterism.vetting.verdict import Verdict
 
@@ -57,9 +57,9 @@ def write_vet_page(
     """
     numbers = VettedNumbers.read(workspace)
     with reading("the results of vetting"):
-        verdict = verdict_on(params, numbers)
+        verdict = compute_verdict(params, numbers)
         agreement = record_from(Agreement, numbers.measured["agreement"])
-        told = answer(params, verdict, agreement, numbers.repair)
+        told = answer_vetting(params, verdict, agreement, numbers.repair)
         body, contents = _body(params, seed, workspace, verdict, numbers)
     section = ReportSection(
         anchor="vet",
@@ -77,7 +77,7 @@ def write_vet_page(
         write_document(temporary / "index.html", [section], "", title)
         write_json(
             temporary / CERTIFICATE,
-            record_as_json(certify(params, seed, numbers, sha256)),
+            record_as_json(make_certificate(params, seed, numbers, sha256)),
         )
         for name in (REPAIRED, REPAIRED_PROGRAM):
             repaired = workspace / "artifacts/vet_repair" / name
@@ -139,7 +139,7 @@ def _body(
             for before, after in zip(measured["flips"], repair.get("flips", ()), strict=False)
         ],
         notes=facts["notes"],
-        settings=[("seed", str(seed)), *flat(params.model_dump(mode="json"), "vet")],
+        settings=[("seed", str(seed)), *flatten_parameters(params.model_dump(mode="json"), "vet")],
     )
 
 
@@ -219,8 +219,8 @@ def _errors(path: Path) -> Markup:
     axes.legend()
     alt = (
         "Scatter chart on a logarithmic axis: relative error of each of "
-        f"{counted(len(table), 'tensor')} along the graph, as it is in the compressed graph and of "
-        "the node alone."
+        f"{pluralise(len(table), 'tensor')} along the graph, as it is in the compressed graph and "
+        "of the node alone."
     )
     return svg(
         figure, alt, "errors", table, "errors along the graph", "artifacts/vet_repair/tensors.csv"

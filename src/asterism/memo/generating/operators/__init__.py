@@ -11,11 +11,11 @@ import numpy as np
 
 from asterism.core.parameters.registry import Registry
 from asterism.memo.generating.shape_adapters import adapt_to_shape, pad_for_window, reshape_to_rank
-from asterism.memo.graphs.coverage import Coverage, declared
+from asterism.memo.graphs.coverage import Coverage, declared_coverage
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit
 from asterism.memo.universe.layers import LayerSpec, universe
 from asterism.memo.universe.parameters import Parameter
-from asterism.memo.universe.tensors import INTEGER, Config, InvalidLayerError, Tensor, require
+from asterism.memo.universe.tensors import INTEGER, Config, InvalidLayerError, Tensor, require_valid
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class MutationContext:
         Raises:
             InvalidLayerError: there is none: the operator does not apply to the graph.
         """
-        require(len(items) > 0, "the operator does not apply")
+        require_valid(len(items) > 0, "the operator does not apply")
         return items[int(self.rng.integers(len(items)))]
 
     def wanted(self, layer: str, parameter: str) -> str | None:
@@ -104,12 +104,12 @@ def operator(name: str, family: str) -> Callable[[Mutation], Mutation]:
     return file
 
 
-def own_layers(graph: Graph) -> list[int]:
+def list_own_layers(graph: Graph) -> list[int]:
     """The layers of a graph that are no shape adapters."""
     return [i for i in graph.layers if not graph.nodes[i].repair]
 
 
-def float_nodes(graph: Graph) -> list[int]:
+def list_float_nodes(graph: Graph) -> list[int]:
     """Nodes whose output any layer can read: no integers, no repairs."""
     return [i for i, t in graph.tensors.items() if t.dtype != INTEGER and not graph.nodes[i].repair]
 
@@ -186,7 +186,7 @@ def insert(
     spec = universe()[kind]
     sources = [after]
     if spec.merges:
-        earlier = [i for i in float_nodes(graph) if i in graph.keep([after]).nodes]
+        earlier = [i for i in list_float_nodes(graph) if i in graph.keep([after]).nodes]
         low, high = spec.arity
         for _ in range(int(context.rng.integers(low, min(high, 3) + 1)) - 1):
             sources.append(context.pick(earlier))
@@ -196,7 +196,7 @@ def insert(
 
 def choose_edge(graph: Graph, context: MutationContext) -> tuple[int, int | None]:
     """A node and one of its readers, or None for a reader where there is none."""
-    after = context.pick(float_nodes(graph))
+    after = context.pick(list_float_nodes(graph))
     readers = graph.consumers[after]
     return after, context.pick(readers) if readers else None
 
@@ -214,7 +214,11 @@ def choose_kind(
     unseen = [k for k in kinds if k not in context.coverage.types]
     if unseen:
         return context.pick(unseen)
-    rank, covered, whole = graph.tensors[after].rank, context.coverage.pairs, declared().pairs
+    rank, covered, whole = (
+        graph.tensors[after].rank,
+        context.coverage.pairs,
+        declared_coverage().pairs,
+    )
     before, behind = graph.nodes[after].type, "" if reader is None else graph.nodes[reader].type
     best: list[str] = []
     most = -1.0
@@ -239,7 +243,7 @@ def reconfigure(graph: Graph, identity: int, config: Config) -> Graph:
         return graph.change(identity, config=config)
     except InvalidLayerError:
         readers = list(graph.consumers[identity])
-        require(bool(readers), "the configuration does not fit the input")
+        require_valid(bool(readers), "the configuration does not fit the input")
     changed, new = graph.add(
         Node(node.type, config, node.inputs, node.seed, node.weights, node.edits)
     )
@@ -261,7 +265,9 @@ def change_parameters(
     Raises:
         InvalidLayerError: no drawn value fits.
     """
-    identity = context.pick([i for i in own_layers(graph) if eligible.get(graph.nodes[i].type)])
+    identity = context.pick(
+        [i for i in list_own_layers(graph) if eligible.get(graph.nodes[i].type)]
+    )
     node = graph.nodes[identity]
     inputs = [graph.tensors[i] for i in node.inputs]
     wanted = {p.name: context.wanted(node.type, p.name) for p in eligible[node.type]}
@@ -274,7 +280,7 @@ def change_parameters(
         except InvalidLayerError:
             continue
         config = {**config, parameter.name: value}
-    require(config != node.config, "no drawn value fits, or they are the old ones")
+    require_valid(config != node.config, "no drawn value fits, or they are the old ones")
     return reconfigure(graph, identity, config)
 
 
@@ -286,7 +292,7 @@ def weight_mutation(kind: str) -> Mutation:
     """
 
     def mutate(graph: Graph, context: MutationContext) -> Graph:
-        identity = context.pick([i for i in own_layers(graph) if _has_weights(graph.nodes[i])])
+        identity = context.pick([i for i in list_own_layers(graph) if _has_weights(graph.nodes[i])])
         edit = WeightEdit(kind, context.seed())
         return graph.change(identity, edits=(*graph.nodes[identity].edits, edit))
 

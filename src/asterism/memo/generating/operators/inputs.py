@@ -7,8 +7,8 @@ from dataclasses import replace
 from asterism.memo.generating.operators import (
     MutationContext,
     draw_config,
+    list_own_layers,
     operator,
-    own_layers,
     splice,
 )
 from asterism.memo.generating.shape_adapters import adapt_to_shape, reshape_to_rank
@@ -36,7 +36,7 @@ def _reread(graph: Graph, identity: int, source: int, context: MutationContext) 
 def _single_input_layers(graph: Graph) -> list[int]:
     return [
         i
-        for i in own_layers(graph)
+        for i in list_own_layers(graph)
         if len(graph.nodes[i].inputs) == 1
         and graph.tensors[graph.nodes[i].inputs[0]].dtype != INTEGER
     ]
@@ -83,7 +83,7 @@ def change_input_dtype(graph: Graph, context: MutationContext) -> Graph:
     covered = context.coverage.inputs
     candidates = [
         (node.inputs[0], dtype)
-        for i in own_layers(graph)
+        for i in list_own_layers(graph)
         for node in [graph.nodes[i]]
         for tensor in [graph.tensors[node.inputs[0]]]
         for dtype in FLOATS

@@ -11,10 +11,10 @@ from asterism.memo.generating.operators import (
     change_parameters,
     choose_edge,
     choose_kind,
-    float_nodes,
     insert,
+    list_float_nodes,
+    list_own_layers,
     operator,
-    own_layers,
     weight_mutation,
 )
 from asterism.memo.generating.shape_adapters import adapt_to_shape, reshape_to_rank
@@ -80,7 +80,7 @@ def insert_reshaping_layers(graph: Graph, context: MutationContext) -> Graph:
 
 
 def _insert_reshaping_layer(graph: Graph, context: MutationContext) -> Graph:
-    after = context.pick([i for i in float_nodes(graph) if graph.consumers[i]])
+    after = context.pick([i for i in list_float_nodes(graph) if graph.consumers[i]])
     reader = context.pick(graph.consumers[after])
     graph, new = add_layer(graph, context.pick(_RESHAPING), [after], context)
     spec = universe()[graph.nodes[reader].type]
@@ -105,8 +105,8 @@ def connect_layers(graph: Graph, context: MutationContext) -> Graph:
     order = {i: at for at, i in enumerate(graph.nodes)}
     candidates = [
         (u, v)
-        for v in own_layers(graph)
-        for u in float_nodes(graph)
+        for v in list_own_layers(graph)
+        for u in list_float_nodes(graph)
         if order[u] < order[v]
         and u not in graph.nodes[v].inputs
         and graph.nodes[u].type != INPUT

@@ -14,13 +14,13 @@ from asterism.memo.generating.operators import (
     change_parameters,
     choose_edge,
     insert,
+    list_own_layers,
     operator,
-    own_layers,
     weight_mutation,
 )
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.layers import universe
-from asterism.memo.universe.tensors import require
+from asterism.memo.universe.tensors import require_valid
 
 #: What LEMON adds: layers that keep the shape of their input.
 _KEEPS_SHAPE = (
@@ -42,7 +42,7 @@ def remove_activation(graph: Graph, context: MutationContext) -> Graph:
     """A layer's activation becomes linear."""
     layers = [
         i
-        for i in own_layers(graph)
+        for i in list_own_layers(graph)
         if graph.nodes[i].config.get("activation", "linear") != "linear"
     ]
     identity = context.pick(layers)
@@ -77,7 +77,7 @@ def add_several_layers(graph: Graph, context: MutationContext) -> Graph:
 def _shape_keepers(graph: Graph) -> list[int]:
     return [
         i
-        for i in own_layers(graph)
+        for i in list_own_layers(graph)
         if len(graph.nodes[i].inputs) == 1
         and graph.tensors[i] == graph.tensors[graph.nodes[i].inputs[0]]
     ]
@@ -105,7 +105,7 @@ def switch_layers(graph: Graph, context: MutationContext) -> Graph:
     """Two layers with the same shapes change places: types, configurations and weights."""
     one = context.pick(_shape_keepers(graph))
     same = [i for i in _shape_keepers(graph) if i != one and graph.tensors[i] == graph.tensors[one]]
-    require(bool(same), "no other layer has the same shapes")
+    require_valid(bool(same), "no other layer has the same shapes")
     two = context.pick(same)
     first, second = graph.nodes[one], graph.nodes[two]
     return graph.with_nodes(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.core.metropolis import MetropolisHastings, Selector, Uniform
+from asterism.core.metropolis import MetropolisHastings, Selector, UniformSelector
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.generating.params import GenerateParams
@@ -23,7 +23,7 @@ PUBLISHED_LAYERS = 5
 Choice = tuple[int, str]
 
 
-class Memo(Strategy):
+class MemoStrategy(Strategy):
     """Metropolis–Hastings over ⟨model, operator⟩ (Li et al., Algorithm 2).
 
     The fitness of a pair is ``(score(model) + score(operator)) / (times selected + 1)``, where a
@@ -54,7 +54,9 @@ class Memo(Strategy):
         self._selected: Counter[Choice] = Counter()
         self._slot = 0
         self._applied: list[str] = []
-        self._selector: Selector = Uniform() if self.uniform else MetropolisHastings(params.p)
+        self._selector: Selector = (
+            UniformSelector() if self.uniform else MetropolisHastings(params.p)
+        )
         self._choices = [(s, name) for s in range(len(self._pool)) for name in self._operators]
         #: Where the chain is, None before its first choice.
         self._current: Choice | None = None
@@ -133,20 +135,20 @@ class Memo(Strategy):
             self._current = (slot, name)
 
 
-class UniformMemo(Memo):
+class UniformMemoStrategy(MemoStrategy):
     """MEMO_r: every pair of model and operator is equally likely; operators aim as MEMO's do."""
 
     uniform = True
 
 
-class OlderOperators(Memo):
+class OlderOperatorsStrategy(MemoStrategy):
     """MEMO_o: MEMO's selection over the operators of LEMON, DeepMutation and Audee."""
 
     families = ("older",)
     guided = False
 
 
-class Lemon(OlderOperators):
+class LemonStrategy(OlderOperatorsStrategy):
     """LEMON's twelve operators, every pair of model and operator being equally likely.
 
     LEMON prefers pairs whose mutants the libraries disagree on more. This needs the libraries to
@@ -157,7 +159,7 @@ class Lemon(OlderOperators):
     uniform = True
 
 
-STRATEGIES.register("memo")(Memo)
-STRATEGIES.register("memo_r")(UniformMemo)
-STRATEGIES.register("memo_o")(OlderOperators)
-STRATEGIES.register("lemon")(Lemon)
+STRATEGIES.register("memo")(MemoStrategy)
+STRATEGIES.register("memo_r")(UniformMemoStrategy)
+STRATEGIES.register("memo_o")(OlderOperatorsStrategy)
+STRATEGIES.register("lemon")(LemonStrategy)

@@ -14,7 +14,7 @@ from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 
 
-class Cradle(Strategy):
+class CradleStrategy(Strategy):
     """CRADLE, which runs the published models as they are."""
 
     @property
@@ -40,7 +40,7 @@ class Cradle(Strategy):
         return Mutant(self.seeds[name], name, "seed", 0)
 
 
-class Muffin(Strategy):
+class MuffinStrategy(Strategy):
     """From scratch, as Muffin does: a chain, or a cell whose layers read any earlier one."""
 
     def propose(self, rng: np.random.Generator, coverage: Coverage) -> Mutant | None:
@@ -65,5 +65,5 @@ class Muffin(Strategy):
         return Mutant(graph, "", "cell" if cells else "chain", 0) if graph.layers else None
 
 
-STRATEGIES.register("cradle")(Cradle)
-STRATEGIES.register("muffin")(Muffin)
+STRATEGIES.register("cradle")(CradleStrategy)
+STRATEGIES.register("muffin")(MuffinStrategy)

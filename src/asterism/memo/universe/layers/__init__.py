@@ -12,7 +12,7 @@ import numpy as np
 
 from asterism.core.parameters.registry import Registry
 from asterism.memo.universe.parameters import Choice, Parameter
-from asterism.memo.universe.tensors import FLOATS, Config, InvalidLayerError, Tensor, require
+from asterism.memo.universe.tensors import FLOATS, Config, InvalidLayerError, Tensor, require_valid
 
 #: Shape of a layer's output for one configuration and its inputs; raises InvalidLayerError.
 ShapeRule = Callable[[Config, Sequence[Tensor]], tuple[int, ...]]
@@ -75,13 +75,13 @@ class LayerSpec:
             unknown = min(map(str, config.keys() - self.names))
             raise InvalidLayerError(f"{self.name} has no parameter {reprlib.repr(unknown)}")
         low, high = self.arity
-        require(low <= len(inputs) <= high, f"{self.name} takes {low} to {high} inputs")
+        require_valid(low <= len(inputs) <= high, f"{self.name} takes {low} to {high} inputs")
         for tensor in inputs:
-            require(tensor.rank in self.ranks, f"{self.name} takes no rank {tensor.rank}")
-            require(tensor.dtype in self.dtypes, f"{self.name} takes no {tensor.dtype}")
+            require_valid(tensor.rank in self.ranks, f"{self.name} takes no rank {tensor.rank}")
+            require_valid(tensor.dtype in self.dtypes, f"{self.name} takes no {tensor.dtype}")
         shape = self.rule(config, inputs)
-        require(all(size > 0 for size in shape), f"{self.name} leaves nothing of its input")
-        require(len(shape) < MAX_RANK, "no tensor has more than six axes")
+        require_valid(all(size > 0 for size in shape), f"{self.name} leaves nothing of its input")
+        require_valid(len(shape) < MAX_RANK, "no tensor has more than six axes")
         return Tensor(tuple(shape), config.get("dtype", "float32"))
 
     @property
@@ -131,8 +131,8 @@ class LayerSpec:
             if not parameters and self.wraps:
                 specs = (spec for spec in universe().values() if not spec.wraps)
                 parameters = [spec.known[name] for spec in specs if name in spec.known]
-            require(bool(parameters), f"{self.name} has no parameter {reprlib.repr(name)}")
-            require(
+            require_valid(bool(parameters), f"{self.name} has no parameter {reprlib.repr(name)}")
+            require_valid(
                 any(parameter.accepts(value) for parameter in parameters),
                 f"its {name} is {reprlib.repr(value)}, which the universe does not declare",
             )

@@ -14,7 +14,7 @@ from asterism.memo.universe.parameters import (
     is_whole,
 )
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.tensors import Config, Tensor, require
+from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 _DROPOUT = Number("dropout", 0.0, 0.0, 0.5, integer=False)
 _RANK3 = frozenset({3})
@@ -26,19 +26,19 @@ _ATTENTION_AXES = ShapeDependentParameter(
 def _attended(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     """Query ``(Tq, D)``, value ``(Tv, D)`` and, where given, key ``(Tv, D)`` to ``(Tq, D)``."""
     query, value, *key = (t.shape for t in inputs)
-    require(query[-1] == (key[0] if key else value)[-1], "query and key have one depth")
-    require(not key or key[0][0] == value[0], "key and value have one length")
+    require_valid(query[-1] == (key[0] if key else value)[-1], "query and key have one depth")
+    require_valid(not key or key[0][0] == value[0], "key and value have one length")
     return (query[0], value[-1])
 
 
 def _projected(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    require(inputs[0].shape[-1] == inputs[1].shape[-1], "query and value have one depth")
+    require_valid(inputs[0].shape[-1] == inputs[1].shape[-1], "query and value have one depth")
     return inputs[0].shape
 
 
 def _grouped(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     heads, shared = config["num_query_heads"], config["num_key_value_heads"]
-    require(heads % shared == 0, "key heads must divide query heads")
+    require_valid(heads % shared == 0, "key heads must divide query heads")
     return _projected(config, inputs)
 
 

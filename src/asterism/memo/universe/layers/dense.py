@@ -13,7 +13,7 @@ from asterism.memo.universe.layers import ANY_RANK, declare
 from asterism.memo.universe.layers.elementwise import same_shape
 from asterism.memo.universe.parameters import Choice, Number, ShapeDependentParameter
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND, Config, Tensor, require
+from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND, Config, Tensor, require_valid
 
 
 def _dense(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
@@ -24,7 +24,7 @@ def _einsum(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     """Shape by the equation ``input,kernel->output``; a new axis has the size ``new_axis``."""
     subscripts, output = config["equation"].replace(" ", "").split("->")
     given = subscripts.split(",")[0]
-    require(len(given) == inputs[0].rank, "the equation names every axis of the input")
+    require_valid(len(given) == inputs[0].rank, "the equation names every axis of the input")
     sizes = dict(zip(given[1:], inputs[0].shape, strict=True))
     new = int(config.get("new_axis", 3))
     return tuple(sizes.get(name, new) for name in output[1:])
@@ -46,9 +46,11 @@ def _einsum_read(config: Config) -> Config:
     sizes = list(sizes) if isinstance(sizes, list | tuple) else [sizes]
     given = subscripts.split(",")[0]
     new = [s for n, s in zip(output[-len(sizes) :], sizes, strict=True) if n not in given]
-    require(len(set(new)) <= 1, f"its new axes have several sizes, {new}")
+    require_valid(len(set(new)) <= 1, f"its new axes have several sizes, {new}")
     bias = config.get("bias_axes")
-    require(not bias or bias == output[-1], f"its bias has the axes {bias}, not only the last")
+    require_valid(
+        not bias or bias == output[-1], f"its bias has the axes {bias}, not only the last"
+    )
     rest = {name: value for name, value in config.items() if name != "output_shape"}
     return {**rest, "new_axis": new[-1] if new else 1, "bias_axes": "last" if bias else "none"}
 

@@ -9,7 +9,7 @@ from asterism.memo.universe.layers import ANY_RANK, declare
 from asterism.memo.universe.layers.normalisation import axis_exists
 from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.shapes import DATA_FORMAT, flag
-from asterism.memo.universe.tensors import Config, Tensor, require
+from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 _RATE = Number("rate", 0.25, 0.0, 0.9, integer=False)
 
@@ -44,7 +44,7 @@ def _slope(name: str, default: float) -> Number:
 def _shared(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     axes = config.get("shared_axes")
     for axis in axes if isinstance(axes, list | tuple) else []:
-        require(0 < axis < inputs[0].rank, "there is no such axis")
+        require_valid(0 < axis < inputs[0].rank, "there is no such axis")
     return inputs[0].shape
 
 
@@ -81,12 +81,12 @@ declare("Softmax", ANY_RANK, axis_exists, (Choice("axis", -1, (-1, 1, 2)),))
 
 def _elementwise(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     first = inputs[0].shape
-    require(all(t.rank == inputs[0].rank for t in inputs), "merged inputs have one rank")
+    require_valid(all(t.rank == inputs[0].rank for t in inputs), "merged inputs have one rank")
     # Keras broadcasts an axis of size 1.
     sizes = []
     for axis in range(len(first)):
         found = {t.shape[axis] for t in inputs}
-        require(len(found - {1}) <= 1, "merged inputs have one shape")
+        require_valid(len(found - {1}) <= 1, "merged inputs have one shape")
         sizes.append(max(found))
     return tuple(sizes)
 
@@ -94,12 +94,12 @@ def _elementwise(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 def _concatenated(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     rank = inputs[0].rank
     axis = config.get("axis", -1)
-    require(-rank < axis < rank and axis != 0, "there is no such axis")
+    require_valid(-rank < axis < rank and axis != 0, "there is no such axis")
     at = axis - 1 if axis > 0 else rank - 1 + axis
     shapes = [list(t.shape) for t in inputs]
-    require(all(len(s) == rank - 1 for s in shapes), "concatenated inputs have one rank")
+    require_valid(all(len(s) == rank - 1 for s in shapes), "concatenated inputs have one rank")
     rest = {tuple(s[:at] + s[at + 1 :]) for s in shapes}
-    require(len(rest) == 1, "concatenated inputs agree on the other axes")
+    require_valid(len(rest) == 1, "concatenated inputs agree on the other axes")
     return (*shapes[0][:at], sum(s[at] for s in shapes), *shapes[0][at + 1 :])
 
 
@@ -110,9 +110,9 @@ def _dot(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     positions = []
     for axis, shape in zip(at, (first, second), strict=True):
         position = axis - 1 if axis > 0 else len(shape) + axis
-        require(0 <= position < len(shape), "there is no such axis")
+        require_valid(0 <= position < len(shape), "there is no such axis")
         positions.append(position)
-    require(first[positions[0]] == second[positions[1]], "the contracted axes have one size")
+    require_valid(first[positions[0]] == second[positions[1]], "the contracted axes have one size")
     del first[positions[0]], second[positions[1]]
     return (*first, *second) or (1,)
 

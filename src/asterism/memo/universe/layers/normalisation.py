@@ -10,11 +10,11 @@ from asterism.memo.universe.layers.recurrent import (
     WrappedLayer,
     inner_config,
     unwrap_config,
-    wrap_arguments,
+    wrapper_arguments,
 )
 from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.shapes import flag
-from asterism.memo.universe.tensors import Config, Tensor, require
+from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 _AXIS = Choice("axis", -1, (-1, 1, 2))
 _EPSILON = Number("epsilon", 0.001, 1e-4, 0.05, integer=False)
@@ -30,7 +30,7 @@ def axis_exists(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     """The shape of the input, where it has the axis that is normalised."""
     axis = config.get("axis", -1)
     for one in axis if isinstance(axis, list | tuple) else [axis]:
-        require(-inputs[0].rank < one < inputs[0].rank and one != 0, "there is no such axis")
+        require_valid(-inputs[0].rank < one < inputs[0].rank and one != 0, "there is no such axis")
     return inputs[0].shape
 
 
@@ -39,8 +39,8 @@ def _grouped(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     axis = config.get("axis", -1)
     size = shape[axis] if axis < 0 else shape[axis - 1]
     groups = config.get("groups", 32)
-    require(groups != 0 and groups <= size, "there are as many groups as channels at most")
-    require(groups == -1 or size % groups == 0, "groups must divide the axis")
+    require_valid(groups != 0 and groups <= size, "there are as many groups as channels at most")
+    require_valid(groups == -1 or size % groups == 0, "groups must divide the axis")
     return shape
 
 
@@ -85,7 +85,9 @@ def _completed(config: Config) -> Config:
 
 
 def _spectral(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    require(config["layer"] in _SPECTRAL, "spectral normalisation wraps a layer with a kernel")
+    require_valid(
+        config["layer"] in _SPECTRAL, "spectral normalisation wraps a layer with a kernel"
+    )
     completed = inner_config(_completed(config))
     return universe()[config["layer"]].output(completed, inputs).shape
 
@@ -100,7 +102,7 @@ declare(
         activation(),
         flag("use_bias", True),
     ),
-    keras_config=lambda config, inputs: wrap_arguments(
+    keras_config=lambda config, inputs: wrapper_arguments(
         _completed(config), inputs, power_iterations=config.get("power_iterations", 1)
     ),
     from_keras=unwrap_config,

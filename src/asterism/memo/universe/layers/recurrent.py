@@ -9,8 +9,8 @@ from asterism.memo.universe.keras_options import activation, kernel, vector
 from asterism.memo.universe.layers import declare, universe
 from asterism.memo.universe.layers.windows import convolved_sizes
 from asterism.memo.universe.parameters import Choice, Number, Parameter, Sizes
-from asterism.memo.universe.shapes import DATA_FORMAT, PADDING, flag, join, per_axis
-from asterism.memo.universe.tensors import Config, Tensor, require
+from asterism.memo.universe.shapes import DATA_FORMAT, PADDING, flag, join_shape, per_axis
+from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 _UNITS = Number("units", 4, 1, 10)
 _SEQUENCES = (flag("return_sequences", False), flag("go_backwards", False))
@@ -82,10 +82,10 @@ def _conv_recurrent(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]
     first = config.get("data_format", "channels_last") == "channels_first"
     sizes = convolved_sizes(config, frame[1:] if first else frame[:-1])
     # The state slides through a convolution of its own, of stride 1 and the same dilation.
-    require(
+    require_valid(
         max(per_axis(config.get("dilation_rate", 1), len(sizes))) == 1, "states keep their size"
     )
-    shape = join(config, sizes, config["filters"])
+    shape = join_shape(config, sizes, config["filters"])
     return (steps, *shape) if config.get("return_sequences") else shape
 
 
@@ -136,13 +136,13 @@ def require_inner_parameters(config: Config, parameters: Sequence[Parameter]) ->
     inner = universe()[config["layer"]]
     for parameter in parameters:
         at_default = config.get(parameter.name, parameter.default) == parameter.default
-        require(
+        require_valid(
             at_default or inner.parameter(parameter.name) is not None,
             f"{inner.name} has no {parameter.name}",
         )
 
 
-def wrap_arguments(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> Config:
+def wrapper_arguments(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> Config:
     """Constructor arguments of a wrapper around the layer that ``config`` names.
 
     That layer gets what of the configuration it declares itself.
@@ -161,12 +161,12 @@ def wrap_arguments(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> 
 
 
 def unwrap_config(config: Config) -> Config:
-    """The inverse of :func:`wrap_arguments`, from a wrapper's ``get_config``."""
+    """The inverse of :func:`wrapper_arguments`, from a wrapper's ``get_config``."""
     inner = config["layer"]
-    require("layer" not in inner["config"], "it wraps another wrapper")
+    require_valid("layer" not in inner["config"], "it wraps another wrapper")
     own = {name: value for name, value in config.items() if name != "backward_layer"}
     backward = config.get("backward_layer") or inner
-    require(_alike(inner, backward), "the layers of its two directions differ")
+    require_valid(_alike(inner, backward), "the layers of its two directions differ")
     spec = universe().get(inner["class_name"])
     inside = dict(inner["config"]) if spec is None else spec.from_keras(dict(inner["config"]))
     inside.pop("zero_output_for_mask", None)  # which Bidirectional sets by itself
@@ -209,7 +209,7 @@ declare(
     out_ranks=_sequence_or_last,
     steps=lambda config, inputs: 2 * _each_step(config, inputs),
     cost=_cost(35, 6),
-    keras_config=lambda config, inputs: wrap_arguments(
+    keras_config=lambda config, inputs: wrapper_arguments(
         config, inputs, merge_mode=config.get("merge_mode", "concat")
     ),
     from_keras=unwrap_config,
@@ -257,6 +257,6 @@ declare(
     out_ranks=lambda rank: frozenset(range(3, rank + 1)),
     steps=_each_frame,
     cost=_cost(1, 3),
-    keras_config=lambda config, inputs: wrap_arguments(_stepwise(config), inputs),
+    keras_config=lambda config, inputs: wrapper_arguments(_stepwise(config), inputs),
     from_keras=unwrap_config,
 )

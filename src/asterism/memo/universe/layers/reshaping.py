@@ -23,12 +23,12 @@ from asterism.memo.universe.shapes import (
     DATA_FORMAT,
     factorise,
     flag,
-    join,
+    join_shape,
     pairs_per_axis,
     per_axis,
-    split,
+    split_shape,
 )
-from asterism.memo.universe.tensors import Config, Tensor, require
+from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 
 def _any_rank_up(rank: int) -> frozenset[int]:
@@ -42,12 +42,12 @@ def _flattened(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 def _reshaped(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     target = [int(v) for v in config["target_shape"]]
     size = inputs[0].size
-    require(target.count(-1) <= 1, "one size at most is left open")
+    require_valid(target.count(-1) <= 1, "one size at most is left open")
     if -1 in target:
         known = -prod(target)
-        require(known > 0 and size % known == 0, "the sizes must divide the input")
+        require_valid(known > 0 and size % known == 0, "the sizes must divide the input")
         target[target.index(-1)] = size // known
-    require(prod(target) == size, "a reshape keeps the number of elements")
+    require_valid(prod(target) == size, "a reshape keeps the number of elements")
     return tuple(target)
 
 
@@ -61,7 +61,7 @@ def _draw_target(rng: np.random.Generator, inputs: Sequence[Tensor]) -> list[int
 def _permuted(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     dims = config["dims"]
     shape = inputs[0].shape
-    require(sorted(dims) == list(range(1, len(shape) + 1)), "dims must name every axis once")
+    require_valid(sorted(dims) == list(range(1, len(shape) + 1)), "dims must name every axis once")
     return tuple(shape[d - 1] for d in dims)
 
 
@@ -133,10 +133,10 @@ def _bordered(
     change: _Change, parameter: str, config: Config, inputs: Sequence[Tensor]
 ) -> tuple[int, ...]:
     """Cropping and padding: each axis grows or shrinks by what lies before and after it."""
-    sizes, channels = split(config, inputs[0])
+    sizes, channels = split_shape(config, inputs[0])
     amounts = pairs_per_axis(config[parameter], len(sizes))
     changed = [change(n, *amount) for n, amount in zip(sizes, amounts, strict=True)]
-    return join(config, changed, channels)
+    return join_shape(config, changed, channels)
 
 
 def _border(name: str, axes: int) -> Parameter:
@@ -178,9 +178,9 @@ _OTHER_INTERPOLATIONS = ("lanczos5",)
 
 
 def _grown(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    sizes, channels = split(config, inputs[0])
+    sizes, channels = split_shape(config, inputs[0])
     factors = per_axis(config.get("size", 2), len(sizes))
-    return join(config, [n * f for n, f in zip(sizes, factors, strict=True)], channels)
+    return join_shape(config, [n * f for n, f in zip(sizes, factors, strict=True)], channels)
 
 
 for axes in (1, 2, 3):
@@ -210,10 +210,10 @@ for axes in (1, 2, 3):
 
 
 def _resized(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    _, channels = split(config, inputs[0])
+    _, channels = split_shape(config, inputs[0])
     both = config.get("crop_to_aspect_ratio") and config.get("pad_to_aspect_ratio")
-    require(not both, "an image is cropped or padded")
-    return join(config, [config["height"], config["width"]], channels)
+    require_valid(not both, "an image is cropped or padded")
+    return join_shape(config, [config["height"], config["width"]], channels)
 
 
 _HEIGHT_WIDTH = (Number("height", 6, 1, 20), Number("width", 6, 1, 20))

@@ -15,12 +15,12 @@ from asterism.memo.universe.shapes import (
     DATA_FORMAT,
     PADDING,
     flag,
-    join,
+    join_shape,
     per_axis,
-    split,
+    split_shape,
     window_output,
 )
-from asterism.memo.universe.tensors import Config, Tensor, require
+from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 FILTERS = Number("filters", 4, 1, 20)
 
@@ -30,7 +30,7 @@ def _sliding(config: Config, axes: int) -> tuple[list[int], list[int], list[int]
     strides = per_axis(config.get("strides", 1), axes)
     dilations = per_axis(config.get("dilation_rate", 1), axes)
     both = max(strides) > 1 and max(dilations) > 1
-    require(not both, "strides and dilation exclude each other")
+    require_valid(not both, "strides and dilation exclude each other")
     return per_axis(config["kernel_size"], axes), strides, dilations
 
 
@@ -45,38 +45,38 @@ def convolved_sizes(config: Config, sizes: Sequence[int]) -> list[int]:
 
 
 def _convolved(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    sizes, channels = split(config, inputs[0])
+    sizes, channels = split_shape(config, inputs[0])
     groups, filters = config.get("groups", 1), config["filters"]
-    require(channels % groups == 0, "groups must divide the channels")
-    require(filters % groups == 0, "groups must divide the filters")
+    require_valid(channels % groups == 0, "groups must divide the channels")
+    require_valid(filters % groups == 0, "groups must divide the filters")
     causal_first = config.get("padding") == "causal" and (
         config.get("data_format") == "channels_first"
     )
-    require(not causal_first, "causal padding wants the channels last")
-    return join(config, convolved_sizes(config, sizes), filters)
+    require_valid(not causal_first, "causal padding wants the channels last")
+    return join_shape(config, convolved_sizes(config, sizes), filters)
 
 
 def _separable(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    sizes, _ = split(config, inputs[0])
-    return join(config, convolved_sizes(config, sizes), config["filters"])
+    sizes, _ = split_shape(config, inputs[0])
+    return join_shape(config, convolved_sizes(config, sizes), config["filters"])
 
 
 def _depthwise(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    sizes, channels = split(config, inputs[0])
-    return join(
+    sizes, channels = split_shape(config, inputs[0])
+    return join_shape(
         config, convolved_sizes(config, sizes), channels * config.get("depth_multiplier", 1)
     )
 
 
 def _transposed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    sizes, _ = split(config, inputs[0])
+    sizes, _ = split_shape(config, inputs[0])
     windows, strides, dilations = _sliding(config, len(sizes))
     reaches = [(w - 1) * d + 1 for w, d in zip(windows, dilations, strict=True)]
     if config.get("padding", "valid") == "same":
         grown = [n * s for n, s in zip(sizes, strides, strict=True)]
     else:
         grown = [(n - 1) * s + max(r, s) for n, s, r in zip(sizes, strides, reaches, strict=True)]
-    return join(config, grown, config["filters"])
+    return join_shape(config, grown, config["filters"])
 
 
 def _window(axes: int, equal_strides: bool = False) -> tuple[Parameter, ...]:
@@ -121,27 +121,27 @@ for axes in (1, 2):
 
 
 def _windowed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    sizes, channels = split(config, inputs[0])
+    sizes, channels = split_shape(config, inputs[0])
     windows = per_axis(config.get("pool_size", 2), len(sizes))
     strides = config.get("strides")
     steps = windows if strides is None else per_axis(strides, len(sizes))
     padding = config.get("padding", "valid")
     pooled = [window_output(*axis, padding) for axis in zip(sizes, windows, steps, strict=True)]
-    return join(config, pooled, channels)
+    return join_shape(config, pooled, channels)
 
 
 def _global(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    sizes, channels = split(config, inputs[0])
-    return join(config, [1] * len(sizes), channels) if config.get("keepdims") else (channels,)
+    sizes, channels = split_shape(config, inputs[0])
+    return join_shape(config, [1] * len(sizes), channels) if config.get("keepdims") else (channels,)
 
 
 def _adaptive(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    sizes, channels = split(config, inputs[0])
+    sizes, channels = split_shape(config, inputs[0])
     wanted = per_axis(config["output_size"], len(sizes))
-    require(
+    require_valid(
         all(n >= m for n, m in zip(sizes, wanted, strict=True)), "adaptive pooling only shrinks"
     )
-    return join(config, wanted, channels)
+    return join_shape(config, wanted, channels)
 
 
 for axes in (1, 2, 3):

@@ -1,5 +1,7 @@
 """Trainings in Keras: those that the configuration offers, optimisers, rates, threads."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
@@ -76,6 +78,7 @@ def test_a_training_of_the_study_runs(experiment, tmp_path, monkeypatch, shared_
     tiny = ["data.train=2000", "data.test=300", "classifier.training.epochs=1"]
     published = compose(ROOT / "conf", [f"+experiment={experiment}"])
     (tmp_path / "params.yaml").write_text(published)
+    shutil.copy(ROOT / "dvc.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
     stage = load_script(ROOT / "stages", "train_classifier")
     asked = read_params(stage.Params).classifier.training

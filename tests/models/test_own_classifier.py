@@ -1,5 +1,6 @@
 """classifier=file: the user's own Keras classifier in every supported form."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,7 @@ def test_the_importance_lane_runs_on_a_convolutional_network_of_keras_2(tmp_path
         *("attack.inputs=8", "importance.layer=-3", "importance.neurons=[4]"),
     ]
     (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", chosen))
+    shutil.copy(ROOT / "dvc.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
     for name in ("train_classifier", "attack", "measure_importance"):
         subprocess.run([sys.executable, ROOT / "stages", name], check=True)

@@ -14,6 +14,7 @@ from asterism.config import compose
 from asterism.core.files.artifacts import read_json, read_table
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
+from asterism.core.resuming import checkpoints
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.running.stage import load_script
 from asterism.models.architectures import build_architecture
@@ -185,15 +186,9 @@ def test_a_classifier_learns_and_has_the_same_weights_again():
     assert torch.get_num_threads() and not torch.are_deterministic_algorithms_enabled()
 
 
-class Eager(Checkpoint):
-    """Saves whenever it could."""
-
-    def is_due(self):
-        return True
-
-
 @pytest.mark.parametrize("optimizer", ["adam", "nesterov_sgd"])
-def test_a_killed_training_resumes_with_the_same_weights(optimizer, state_root):
+def test_a_killed_training_resumes_with_the_same_weights(optimizer, state_root, monkeypatch):
+    monkeypatch.setattr(checkpoints, "SAVE_EVERY", 0)
     params = TrainingParams(**TRAINING | {"optimizer": optimizer, "epochs": 3})
     data = digits(64, 5)
     inputs, labels = UNIT.apply(data.train_images), data.train_labels
@@ -211,12 +206,12 @@ def test_a_killed_training_resumes_with_the_same_weights(optimizer, state_root):
 
     place = state_root / "units" / "training"
     with pytest.raises(KeyboardInterrupt):
-        train(rate=kill, augment=True, checkpoint=Eager(place))
+        train(rate=kill, augment=True, checkpoint=Checkpoint(place))
     rates = []
     resumed, history = train(
         rate=lambda epoch, taken: rates.append(taken) or 0.01,
         augment=True,
-        checkpoint=Eager(place),
+        checkpoint=Checkpoint(place),
     )
     whole, expected = train(rate=lambda epoch, taken: 0.01, augment=True)
     assert rates == [4, 5]

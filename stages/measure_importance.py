@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
+from asterism.attacks.augmentation import AugmentationSet, InputSplit
 from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.criteria.families import CriteriaParams
@@ -44,7 +44,7 @@ def run(params: Params) -> None:
         params.importance,
         params.criteria,
     )
-    split = TestSetSplit.load(ADDITIONS / "split.npz", len(data.test_images))
+    split = InputSplit.load(ADDITIONS / "split.npz", len(data.test_images))
     added = {
         name: AugmentationSet.load(ADDITIONS / f"{name}.npz")
         for name in read_json(ADDITIONS / "names.json")

@@ -9,7 +9,7 @@ from foolbox.criteria import Misclassification
 from foolbox.models.pytorch import PyTorchModel
 from structlog.testing import capture_logs
 
-from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
+from asterism.attacks.augmentation import AugmentationSet, InputSplit
 from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.keras_network import KerasNetwork, build_pixel_function
@@ -64,11 +64,11 @@ def test_a_model_of_other_data_is_rejected_in_one_line():
 
 
 def test_a_split_of_another_test_set_is_rejected_in_one_line(tmp_path):
-    split = TestSetSplit.draw(10, 0.5, 0)
+    split = InputSplit.draw(10, 0.5, 0)
     write_arrays(tmp_path / "split.npz", base=split.base, pool=split.pool)
-    assert (TestSetSplit.load(tmp_path / "split.npz", 10).base == split.base).all()
+    assert (InputSplit.load(tmp_path / "split.npz", 10).base == split.base).all()
     with pytest.raises(UserError, match=r"10 .*12"):
-        TestSetSplit.load(tmp_path / "split.npz", 12)
+        InputSplit.load(tmp_path / "split.npz", 12)
 
 
 OPTIONS = section("attack")["options"] | {
@@ -311,13 +311,13 @@ def test_random_changes_have_the_length_that_is_asked_for():
 
 def augmented(estimator, digits, **changes):
     """The augmentations of the digits' test set, of which one half is attacked."""
-    split = TestSetSplit.draw(200, 0.5, 0)
+    split = InputSplit.draw(200, 0.5, 0)
     images, labels = digits.test_images, digits.test_labels
     return make_augmentations(estimator, images, labels, split, params(**changes), 0)
 
 
 def test_augmentations_are_judged_and_kept(estimator, classifier, digits, tmp_path):
-    split, found = TestSetSplit.draw(200, 0.5, 0), augmented(estimator, digits)
+    split, found = InputSplit.draw(200, 0.5, 0), augmented(estimator, digits)
     assert list(found) == [*ATTACKS.names(), "semantic"]
     assert len(found["carlini_wagner"].images) == 4
     victims = found["fgsm"].sources
@@ -376,7 +376,7 @@ def test_a_start_from_probabilities_is_told(digits, reached):
     scores = L.Conv2D(10, size, activation="softmax")
     model = keras.Sequential([keras.Input((28, 28, 1)), L.AveragePooling2D(2), scores, behind])
     labels = model.predict(UNIT.apply(digits.test_images), verbose=0).argmax(1)
-    wanted, split = params(names=["fgsm"], semantic="none"), TestSetSplit.draw(200, 0.5, 0)
+    wanted, split = params(names=["fgsm"], semantic="none"), InputSplit.draw(200, 0.5, 0)
     with capture_logs() as told:
         make_augmentations(on_keras(model, UNIT), digits.test_images, labels, split, wanted, 0)
     assert [line["event"] for line in told].count(FROM_PROBABILITIES) == (0 if reached else 1)

@@ -6,7 +6,7 @@ import pytest
 from test_attacks import UNIT, attack, params
 
 from asterism.attacks import augmenting, estimator
-from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
+from asterism.attacks.augmentation import AugmentationSet, InputSplit
 from asterism.attacks.augmenting import choose_farthest, read_natural, read_natural_augmentations
 from asterism.attacks.deviations import AttackPlan, Deviations
 from asterism.attacks.estimator import PixelEstimator, PixelRegressor
@@ -77,7 +77,7 @@ def test_natural_images_are_the_farthest_from_the_base_and_the_chosen(monkeypatc
 
 def test_where_natural_images_come_from(tmp_path):
     images = np.arange(80, dtype=np.uint8).reshape(20, 2, 2, 1)
-    split = TestSetSplit(np.arange(10), np.arange(10, 20))
+    split = InputSplit(np.arange(10), np.arange(10, 20))
     assert read_natural_augmentations(images, split, 3, params(semantic="none"), 0) == {}
     pool = read_natural_augmentations(images, split, 3, params(semantic="pool"), 0)
     assert list(pool) == ["semantic"]
@@ -155,7 +155,7 @@ def test_a_fifth_of_the_smaller_side_is_attacked_at_most(share, wanted, inputs):
     images = np.zeros((80, 1, 1, 1), np.uint8)
     plan = AttackPlan.make(images, params(inputs=wanted, base_share=share, semantic="none"), 3)
     assert plan.inputs == inputs and plan.natural == {}
-    assert plan.split.base.tolist() == TestSetSplit.draw(80, share, 3).base.tolist()
+    assert plan.split.base.tolist() == InputSplit.draw(80, share, 3).base.tolist()
 
 
 @pytest.mark.parametrize(("share", "needed"), [(0.5, 10), (0.25, 20), (0.75, 20), (0.8, 25)])

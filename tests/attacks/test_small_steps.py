@@ -8,7 +8,7 @@ import pytest
 from asterism.attacks.augmentation import (
     AugmentationSet,
     ImageSet,
-    TestSetSplit,
+    InputSplit,
     mean_or_none,
     prefix_facts,
 )
@@ -241,12 +241,12 @@ def test_natural_images_are_judged_where_their_class_is_known(positions, judged,
 
 
 def test_test_inputs_are_parted_at_random():
-    split = TestSetSplit.draw(10, 0.34, 1)
+    split = InputSplit.draw(10, 0.34, 1)
     assert (len(split.base), len(split.pool)) == (3, 7)
     assert sorted([*split.base, *split.pool]) == list(range(10))
     assert list(split.base) == sorted(split.base) and list(split.pool) == sorted(split.pool)
-    assert split.base.tolist() != TestSetSplit.draw(10, 0.34, 2).base.tolist()
-    assert len(TestSetSplit.draw(2, 0.5, 0).base) == 1
+    assert split.base.tolist() != InputSplit.draw(10, 0.34, 2).base.tolist()
+    assert len(InputSplit.draw(2, 0.5, 0).base) == 1
     for share in (0.01, 0.99):
         with pytest.raises(UserError, match=f"attack.base_share={share} leaves no inputs"):
-            TestSetSplit.draw(10, share, 0)
+            InputSplit.draw(10, share, 0)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
+from asterism.attacks.augmentation import AugmentationSet, InputSplit
 from asterism.attacks.methods import as_pixels
 from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json
@@ -309,7 +309,7 @@ def test_relevance_counts_correct_inputs_of_each_class(trained):
 def test_a_measurement_holds_every_augmentation_against_controls(trained):
     model, images, labels = trained
     test, _ = pictures(120, 1)
-    split = TestSetSplit.draw(120, 0.5, 0)
+    split = InputSplit.draw(120, 0.5, 0)
     assert set(split.base) | set(split.pool) == set(range(120))
     assert len(split.base) == 60
     extreme = np.random.default_rng(0).random((20, 8, 8, 1), np.float32)
@@ -359,7 +359,7 @@ def test_a_measurement_holds_every_augmentation_against_controls(trained):
 
 def test_controls_are_disjoint_and_of_the_augmentations_size_and_strength():
     test, _ = pictures(100, 2)
-    split = TestSetSplit.draw(100, 0.5, 1)
+    split = InputSplit.draw(100, 0.5, 1)
     lengths = np.linspace(0.05, 0.5, 12)
     changed = replace(
         AugmentationSet.natural(as_pixels(test[split.base[:12]])),
@@ -382,7 +382,7 @@ def test_controls_are_disjoint_and_of_the_augmentations_size_and_strength():
 
 def test_attacks_that_all_failed_are_held_against_unchanged_inputs():
     test, _ = pictures(60, 2)
-    split = TestSetSplit.draw(60, 0.5, 1)
+    split = InputSplit.draw(60, 0.5, 1)
     stuck = AugmentationSet.natural(as_pixels(test[split.base[:10]]))
     stuck = replace(stuck, sources=split.base[:10])
     draw = next(draw_controls(stuck, "x", test, split, 2, 0.3, 0).noise())
@@ -394,7 +394,7 @@ def test_attacks_that_all_failed_are_held_against_unchanged_inputs():
 
 def test_the_clean_control_holds_none_of_the_augmentations_own_inputs():
     test, _ = pictures(60, 2)
-    split = TestSetSplit.draw(60, 0.5, 1)
+    split = InputSplit.draw(60, 0.5, 1)
     own = split.pool[:10]
     found = draw_controls(
         AugmentationSet.natural(as_pixels(test[own]), own), "x", test, split, 9, 0.3, 0
@@ -408,7 +408,7 @@ def test_the_clean_control_holds_none_of_the_augmentations_own_inputs():
 def test_the_defaults_leave_enough_inputs_for_every_draw(changes, tests):
     config = yaml.safe_load(compose(ROOT / "conf", changes))
     attack, draws = config["attack"], config["importance"]["draws"]
-    split = TestSetSplit.draw(tests, attack["base_share"], 0)
+    split = InputSplit.draw(tests, attack["base_share"], 0)
     images = np.zeros((tests, 1, 1, 1), np.uint8)
     natural = split.pool[: attack["inputs"]]  # its own inputs are not drawn beside it
     augmentation = AugmentationSet.natural(as_pixels(images[natural]), natural)
@@ -418,7 +418,7 @@ def test_the_defaults_leave_enough_inputs_for_every_draw(changes, tests):
 def test_one_draw_has_no_spread(trained):
     model, images, labels = trained
     test, _ = pictures(60, 1)
-    split = TestSetSplit.draw(60, 0.5, 0)
+    split = InputSplit.draw(60, 0.5, 0)
     fitted = fit_criteria(judged(model), images, labels, importance(), CRITERIA)
     some = AugmentationSet.natural(np.random.default_rng(0).random((20, 8, 8, 1), np.float32))
     sets = {"x": draw_controls(some, "x", test, split, 5, 0.3, 0)}

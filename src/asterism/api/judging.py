@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.api.given import as_input_data, is_file, is_program, is_torch_module
 from asterism.api.lane_results import LaneResult
-from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
+from asterism.attacks.augmentation import AugmentationSet, InputSplit
 from asterism.attacks.methods import AttackParams
 from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import write_json
@@ -199,11 +199,11 @@ def _relevance_of_pixels(
 
 def _parted(
     judged: JudgedModel, tests: ArrayInputs, params: _Params
-) -> tuple[TestSetSplit, dict[str, AugmentationSet]]:
+) -> tuple[InputSplit, dict[str, AugmentationSet]]:
     """The tests that are judged and the others, and what is added to the first."""
     if not params.attack.names:
         every = np.arange(len(tests.items))
-        return TestSetSplit(every, every[:0]), {}
+        return InputSplit(every, every[:0]), {}
     from asterism.attacks.augmenting import augment_tests
 
     if tests.labels is None:

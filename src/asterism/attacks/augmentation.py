@@ -70,7 +70,7 @@ def prefix_facts(facts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, N
 
 
 @dataclass(frozen=True)
-class TestSetSplit:
+class InputSplit:
     """The test inputs, parted into the test set to be judged and a pool of other clean inputs.
 
     Attributes:

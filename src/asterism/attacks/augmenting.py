@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
+from asterism.attacks.augmentation import AugmentationSet, InputSplit
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.methods import (
     AttackParams,
@@ -29,7 +29,7 @@ from asterism.models.images_and_scores import check_scores
 
 def augment_tests(
     network: PixelNetwork, images: NDArray[np.uint8], labels: Ints, params: AttackParams, seed: int
-) -> tuple[TestSetSplit, dict[str, AugmentationSet]]:
+) -> tuple[InputSplit, dict[str, AugmentationSet]]:
     """Part test inputs into the test set and others, and make augmentations of the test set.
 
     Args:
@@ -40,9 +40,9 @@ def augment_tests(
         seed: root of the random streams.
 
     Raises:
-        UserError: as :meth:`.TestSetSplit.draw` and :func:`make_augmentations`.
+        UserError: as :meth:`.InputSplit.draw` and :func:`make_augmentations`.
     """
-    split = TestSetSplit.draw(len(images), params.base_share, seed)
+    split = InputSplit.draw(len(images), params.base_share, seed)
     return split, make_augmentations(PixelEstimator(network), images, labels, split, params, seed)
 
 
@@ -50,7 +50,7 @@ def make_augmentations(
     estimator: PixelEstimator,
     images: NDArray[np.uint8],
     labels: Ints,
-    split: TestSetSplit,
+    split: InputSplit,
     params: AttackParams,
     seed: int,
 ) -> dict[str, AugmentationSet]:
@@ -89,7 +89,7 @@ def _choose_victims(
     estimator: PixelEstimator,
     images: NDArray[np.uint8],
     labels: Ints,
-    split: TestSetSplit,
+    split: InputSplit,
     count: int,
     seed: int,
 ) -> AttackSeeds:
@@ -138,7 +138,7 @@ Images = NDArray[np.uint8]
 
 
 def read_natural_augmentations(
-    images: Images, split: TestSetSplit, count: int, params: AttackParams, seed: int
+    images: Images, split: InputSplit, count: int, params: AttackParams, seed: int
 ) -> dict[str, AugmentationSet]:
     """The natural augmentation that is asked for, under its name; nothing where none is.
 

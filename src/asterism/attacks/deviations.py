@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, TestSetSplit, prefix_facts
+from asterism.attacks.augmentation import AugmentationSet, InputSplit, prefix_facts
 from asterism.attacks.augmenting import read_natural_augmentations
 from asterism.attacks.estimator import PixelRegressor
 from asterism.attacks.keras_network import KerasNetwork
@@ -71,7 +71,7 @@ class AttackPlan:
         natural: the natural augmentations.
     """
 
-    split: TestSetSplit
+    split: InputSplit
     inputs: int
     natural: dict[str, AugmentationSet]
 
@@ -89,7 +89,7 @@ class AttackPlan:
                 f"{len(images)} test images are too few to attack some and to draw controls from: "
                 f"at least {needed} are needed, so give more rows, or a larger driving.test_share"
             )
-        split = TestSetSplit.draw(len(images), params.base_share, seed)
+        split = InputSplit.draw(len(images), params.base_share, seed)
         inputs = min(params.inputs, len(split.base) // _SHARE, len(split.pool) // _SHARE)
         if inputs < params.inputs:
             log.warning("fewer inputs attacked", wanted=params.inputs, possible=inputs)

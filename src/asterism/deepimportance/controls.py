@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, TestSetSplit
+from asterism.attacks.augmentation import AugmentationSet, InputSplit
 from asterism.attacks.methods import as_pixels, draw_noise_of_length
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
@@ -62,7 +62,7 @@ def draw_controls(
     augmentation: AugmentationSet,
     name: str,
     images: NDArray[np.uint8],
-    split: TestSetSplit,
+    split: InputSplit,
     draws: int,
     noise_std: float,
     seed: int,

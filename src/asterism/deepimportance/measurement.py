@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.augmentation import AugmentationSet, TestSetSplit, prefix_facts
+from asterism.attacks.augmentation import AugmentationSet, InputSplit, prefix_facts
 from asterism.core.files.artifacts import write_arrays, write_json
 from asterism.core.messages.console import progress
 from asterism.criteria.families import ActivationCriterion
@@ -115,7 +115,7 @@ def measure_adequacy(
 def measure_augmented(
     fitted: FittedCriteria,
     images: NDArray[Any],
-    split: TestSetSplit,
+    split: InputSplit,
     augmentations: Mapping[str, AugmentationSet],
     importance: ImportanceParams,
     seed: int,

@@ -107,7 +107,7 @@ def fit_by_torch(
         inputs: as the Keras model takes them, ``(N, ...)``.
         labels: ``(N,)``.
         params: optimiser, batch size and number of epochs.
-        options: see there.
+        options: how it differs from a plain training.
 
     Returns:
         ``loss`` and ``accuracy``, a value an epoch.

@@ -21,7 +21,6 @@ BEGIN, END = "<!-- fits: `make reference` writes this table -->\n", "<!-- end of
 #: Registries whose plug-ins are named.
 INPUT_KINDS = "asterism.data.kinds:INPUT_KINDS"
 COMPARISONS = "asterism.dflare.comparisons:COMPARISONS"
-DOMAINS = "asterism.dflare.domains:DOMAINS"
 LIBRARIES = "asterism.differential.adapters.library:LIBRARIES"
 
 #: Keras 2's architecture, whose weights lie beside it.
@@ -68,13 +67,11 @@ def lanes() -> list[Lane]:
         Lane(
             "compressed",
             suffixes(of_formats(FORMATS)),
-            f"images; {listed(n for n in registered_names(DOMAINS) if n != 'images')} "
-            "by parameters",
+            "images",
             "images of varying sizes; a single score in place of one for each class",
             {
                 "layouts": "`(N, H, W, C)` and `(N, C, H, W)` with 1 or 3 channels",
                 "outputs": "probabilities or logits of at least two classes",
-                "tokens": "by `trigger.domain`",
             },
         ),
         Lane(

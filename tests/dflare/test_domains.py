@@ -266,20 +266,17 @@ def test_symbols_do_not_fade(kind):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"operators": {"gane": {}}}, "did you mean 'gain'"),
-        ({"operators": {"gain": {"low": 9.0}}}, "ends at 6.0, before 9.0"),
-        ({"bound": {"measure": "edits", "limit": 1.0}}, "no distance of sound is called 'edits'"),
-        ({"domain": {"kind": "sound", "options": {}}}, "rate"),
-        ({"domain": {"kind": "sounds", "options": {"rate": 8000}}}, "sound"),
+        ({"operators": {"pixel_chance": {}}}, "did you mean 'pixel_change'"),
+        ({"operators": {"pixel_change": {"low": 300}}}, "before 300"),
+        ({"bound": {"measure": "edits", "limit": 1.0}}, "no distance of images is called 'edits'"),
         ({}, None),
         ({"bound": None}, None),
     ],
 )
-def test_operators_and_bounds_are_those_of_the_kind_of_inputs(changes, message):
+def test_operators_and_bounds_of_a_trigger_are_those_of_images(changes, message):
     values = section("trigger") | {
-        "domain": {"kind": "sound", "options": {"rate": 8000}},
-        "operators": {"gain": {}},
-        "bound": {"measure": "linf", "limit": 0.1},
+        "operators": {"pixel_change": {}},
+        "bound": {"measure": "linf", "limit": 8.0},
     }
     with validate_names():
         if message is None:

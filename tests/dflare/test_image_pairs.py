@@ -30,8 +30,6 @@ TRIGGER = {
     "n_triggers": 1,
     "minimise_queries": 20,
     "bound": None,
-    "domain": {"kind": "images", "options": {}},
-    "comparison": {"kind": "top_label", "options": {}},
     "operators": {
         "gaussian_noise": {"low": 1.0, "high": 80.0},
         "pixel_change": {"low": 1, "high": 9},

@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from kinds import BOUNDS, KINDS, OPERATORS, OPTIONS
+from kinds import BOUNDS, KINDS, domain_of
 from small_pairs import DATA, pair_of
 
 from asterism.core.parameters.params import validate
-from asterism.dflare.comparisons import build_comparison
-from asterism.dflare.domains import build_domain
+from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import SearchResult
 from asterism.dflare.pair import ModelPair
-from asterism.dflare.params import TriggerParams
+from asterism.dflare.params import BoundParams, TriggerParams
 from asterism.dflare.trigger import (
     SearchSeeds,
     build_seed_budget,
@@ -24,25 +23,17 @@ from set_options import section
 pytestmark = pytest.mark.slow
 
 
-def params_of(kind, **changed):
-    """The project's own searches with a small budget, for inputs of this kind."""
-    small = {
-        "seeds": 30,
-        "queries": 150,
-        "minimise_queries": 20,
-        "domain": {"kind": kind, "options": OPTIONS[kind]},
-        "operators": {name: {} for name in OPERATORS[kind]},
-    }
+def params_of(**changed):
+    """The project's own searches with a small budget."""
+    small = {"seeds": 30, "queries": 150, "minimise_queries": 20}
     values = section("trigger") | small | changed
     values["searches"]["diffchaser"]["options"] |= {"population": 10}
     return validate(TriggerParams, values, names=True)
 
 
-def under_test(kind, params, items):
-    domain = build_domain(params.domain, params.operators)
-    domain.prepare(items)
-    comparison = build_comparison(params.comparison, (4,))
-    return PairUnderTest(ModelPair(*pair_of(kind)), domain, comparison, params.bound)
+def under_test(kind, items, bound=None):
+    models, domain = ModelPair(*pair_of(kind)), domain_of(kind, items)
+    return PairUnderTest(models, domain, TopLabelComparison(), bound)
 
 
 def searched(params, subject, seeds):
@@ -53,8 +44,8 @@ def searched(params, subject, seeds):
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_searches_find_and_minimise_and_are_the_same_in_any_shard(kind, tmp_path):
     items, _ = DATA[kind](80)
-    params = params_of(kind)
-    subject = under_test(kind, params, items)
+    params = params_of()
+    subject = under_test(kind, items)
     seeds = draw_seeds(items, params.seeds, 0)
     found = searched(params, subject, seeds)
     summaries = save_search_results(found, seeds, subject.domain, tmp_path)
@@ -86,10 +77,8 @@ def test_all_searches_find_and_minimise_and_are_the_same_in_any_shard(kind, tmp_
 )
 def test_with_a_bound_every_search_stays_within_it(kind, measure, limit):
     items, _ = DATA[kind](60)
-    params = params_of(
-        kind, seeds=15, queries=60, minimise_queries=5, bound={"measure": measure, "limit": limit}
-    )
-    subject = under_test(kind, params, items)
+    params = params_of(seeds=15, queries=60, minimise_queries=5)
+    subject = under_test(kind, items, BoundParams(measure=measure, limit=limit))
     seeds = draw_seeds(items, params.seeds, 0)
     for findings in searched(params, subject, seeds).values():
         for trigger in [*findings.triggers, *findings.minimal]:

@@ -17,7 +17,6 @@ from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.data import Dataset
 from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.deploy import RepairedModel, write_fused
-from asterism.dflare.domains import accept_bound
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import SearchResult
@@ -93,11 +92,6 @@ def search_images(
         UserError: a file cannot be opened, the models are no pair, or take other images, or a
             mutator's range does not fit the images.
     """
-    if params.domain.kind != "images":
-        raise UserError(
-            f"trigger.domain.kind is {params.domain.kind}, but the inputs of this stage are images"
-        )
-    accept_bound((params.domain, params.bound))
     domain = ImageDomain(params.operators)
     domain.require_shape(pair.data.image_shape)
     seeds = draw_seeds(pair.data.test_images, params.seeds, seed)

@@ -76,23 +76,20 @@ class TriggerParams(ParameterSection):
     minimise_queries: int = Field(
         ge=0, description="reversions to try on each triggering input to make it minimal; 0: none"
     )
-    domain: DomainParams = Field(description="what the inputs are")
     bound: BoundParams | None = Field(
         description="how far mutants may be from their seed; null: as far as mutators lead"
     )
-    comparison: ComparisonParams = Field(description="how outputs are compared")
     operators: dict[Label, dict[Label, Any]] = Field(
         min_length=1,
-        description="mutators of this kind, with the options that differ from their defaults",
+        description="mutators of images, with the options that differ from their defaults",
     )
     searches: dict[Label, SearchParams] = Field(min_length=1, description="what to run and compare")
 
     @field_validator("operators", "bound")
     @classmethod
-    def _fits_the_domain(cls, value: Any, info: ValidationInfo) -> Any:
-        if "domain" in info.data:  # it is missing where it was rejected itself
-            judge = f"asterism.dflare.domains:accept_{info.field_name}"
-            require_accepted(judge, (info.data["domain"], value))
+    def _fits_images(cls, value: Any, info: ValidationInfo) -> Any:
+        judge = f"asterism.dflare.domains:accept_{info.field_name}"
+        require_accepted(judge, (DomainParams(kind="images", options={}), value))
         return value
 
 

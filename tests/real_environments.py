@@ -2,9 +2,9 @@
 
 import pytest
 
+from asterism.comparing.libraries import make_environment
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import read_environment
-from asterism.differential.comparing.libraries import make_environment
 
 
 def make_or_skip(name):

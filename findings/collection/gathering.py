@@ -7,13 +7,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from asterism.comparing.commands import find_upgrade_pairs
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.folders import private_temporary_folder
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.commands import find_upgrade_pairs
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.params import TriageSettings

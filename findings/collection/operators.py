@@ -13,12 +13,12 @@ from typing import Any
 
 from onnx import helper
 
+from asterism.comparing.blaming import ModelPart
+from asterism.comparing.cases import UpgradePair, judge_upgrade
+from asterism.comparing.judging import run_subject
 from asterism.core.files.artifacts import read_json
 from asterism.differential.adapters.backend_names import OF_ONNX, product_of
 from asterism.differential.adapters.environments import installed_versions
-from asterism.differential.comparing.blaming import ModelPart
-from asterism.differential.comparing.cases import UpgradePair, judge_upgrade
-from asterism.differential.comparing.judging import run_subject
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.finding import UNSUPPORTED
 from asterism.differential.oracle.standard import DIFFERENCES

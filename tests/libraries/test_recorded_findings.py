@@ -9,9 +9,9 @@ from pathlib import Path
 import onnx
 import pytest
 
+from asterism.comparing.cases import UpgradePair, judge_upgrade
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.cases import UpgradePair, judge_upgrade
 from asterism.differential.subjects.onnx_file import make_subject
 from asterism.memo.graphs.store import graph_from_json
 from libraries.small_results import JUDGE, made_result, verdict_on

@@ -28,6 +28,7 @@ NEAREST = {
     "cli": ("pipeline", "vetting"),
     "api": ("api", "vetting"),
     "attacks": ("attacks", "deepimportance"),
+    "comparing": ("versions", "libraries"),
     "criteria": ("criteria", "deepimportance"),
     "data": ("data", "readers", "deepimportance"),
     "differential": ("libraries", "versions", "memo", "findings"),

@@ -12,9 +12,9 @@ import yaml
 from workspace import ROOT, copy_tree
 
 from asterism.cli.commands import run
+from asterism.comparing.libraries import find_python
 from asterism.config import check_params
 from asterism.core.messages.errors import UserError
-from asterism.differential.comparing.libraries import find_python
 from asterism.dvc_hydra.local_settings import default_remote
 from asterism.project import (
     CODE,

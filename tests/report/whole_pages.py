@@ -9,12 +9,12 @@ import yaml
 
 from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
+from asterism.comparing.commands import OF_VERSIONS
+from asterism.comparing.comparison import BackendComparison
+from asterism.comparing.running import write_comparison_page
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.differential.comparing.commands import OF_VERSIONS
-from asterism.differential.comparing.comparison import BackendComparison
-from asterism.differential.comparing.running import write_comparison_page
 from asterism.differential.params import JudgeParams
 from asterism.differential.subjects.onnx_file import make_subject
 from asterism.report.lanes import write_page

@@ -1,6 +1,6 @@
 """Changes of every kind, as the judge would give them."""
 
-from asterism.differential.comparing.cases import UpgradeChange
+from asterism.comparing.cases import UpgradeChange
 from libraries.small_results import made_finding
 from versions.made_up_pool import PAIR
 

@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
+from asterism.comparing.cases import UpgradePair
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.cases import UpgradePair
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.models.onnx_graphs import in_float64
 

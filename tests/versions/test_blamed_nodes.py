@@ -8,10 +8,10 @@ from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
+from asterism.comparing.blaming import FaultLocaliser, ModelPart
+from asterism.comparing.cases import UNCHANGED, judge_upgrade
+from asterism.comparing.judging import run_subject
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.blaming import FaultLocaliser, ModelPart
-from asterism.differential.comparing.cases import UNCHANGED, judge_upgrade
-from asterism.differential.comparing.judging import run_subject
 from asterism.differential.subjects.onnx_file import make_subject
 from asterism.models.onnx_graphs import node_inputs
 from libraries.small_results import JUDGE

@@ -14,11 +14,11 @@ from small_programs import save_pooling
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
+from asterism.comparing import blaming, commands, comparison, running
+from asterism.comparing.libraries import file_options_of
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing import blaming, commands, comparison, running
-from asterism.differential.comparing.libraries import file_options_of
 from asterism.differential.engine.tasks import ExecutionOutcome
 from libraries.small_runs import python
 from places import ROOT

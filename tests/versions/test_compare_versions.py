@@ -14,17 +14,17 @@ from small_files import chain
 from typer.testing import CliRunner
 
 from asterism.cli.commands import app
-from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.environments import read_environment
-from asterism.differential.comparing import commands, running
-from asterism.differential.comparing.cases import UpgradePair
-from asterism.differential.comparing.commands import compare_versions, generate_model_files
-from asterism.differential.comparing.comparison import ComparisonRequest
-from asterism.differential.comparing.libraries import (
+from asterism.comparing import commands, running
+from asterism.comparing.cases import UpgradePair
+from asterism.comparing.commands import compare_versions, generate_model_files
+from asterism.comparing.comparison import ComparisonRequest
+from asterism.comparing.libraries import (
     ensure_environment,
     named_version,
     readers_of_version,
 )
+from asterism.core.messages.errors import UserError
+from asterism.differential.adapters.environments import read_environment
 from asterism.differential.engine.tasks import ExecutionOutcome
 from asterism.differential.subjects.onnx_file import make_subject
 

@@ -12,6 +12,7 @@ import pytest
 from old_runtime import DEFINITION, install, write_definition
 
 import asterism_mxnet  # noqa: F401  (environments of the plug-in lie beside the others)
+from asterism.comparing import libraries as making
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.starting import OWN_INTERPRETER
 from asterism.differential.adapters.backend_names import (
@@ -27,7 +28,6 @@ from asterism.differential.adapters.environments import (
     read_environment,
 )
 from asterism.differential.adapters.library import CONVERTERS, LIBRARIES
-from asterism.differential.comparing import libraries as making
 from libraries.small_runs import python
 from places import ROOT
 from real_environments import make_or_skip

@@ -7,20 +7,20 @@ from made_up_pool import PAIR, PERTURBED, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
-from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.cases import (
+from asterism.comparing.cases import (
     UpgradePair,
     are_bitwise_equal,
     judge_upgrade,
     largest_gap,
 )
-from asterism.differential.comparing.commands import find_upgrade_pairs
-from asterism.differential.comparing.judging import (
+from asterism.comparing.commands import find_upgrade_pairs
+from asterism.comparing.judging import (
     describe_answers,
     drop_type_findings,
     judge_of_file,
     run_subject,
 )
+from asterism.differential.adapters.backend_names import OF_ONNX
 from asterism.differential.engine.tasks import ExecutionOutcome, Result
 from asterism.differential.oracle.finding import FAULTS
 from asterism.differential.oracle.standard import ReferenceOutputs

@@ -7,8 +7,8 @@ import pytest
 from onnx import helper, numpy_helper
 from small_files import run_file
 
+from asterism.comparing.cases import UpgradePair, judge_upgrade
 from asterism.differential.adapters.backend_names import OF_ONNX
-from asterism.differential.comparing.cases import UpgradePair, judge_upgrade
 from asterism.differential.engine.tasks import GivenFile, Task
 from asterism.differential.reference.runs import STEPPED
 from asterism.differential.subjects.onnx_file import make_subject

@@ -7,11 +7,11 @@ from made_up_changes import made_change
 from made_up_pool import PAIR
 from small_files import chain
 
-from asterism.differential.comparing import comparison as comparing
-from asterism.differential.comparing.cases import CHANGES, UpgradePair
-from asterism.differential.comparing.commands import OF_VERSIONS
-from asterism.differential.comparing.comparison import BackendComparison
-from asterism.differential.comparing.running import write_comparison_page
+from asterism.comparing import comparison as comparing
+from asterism.comparing.cases import CHANGES, UpgradePair
+from asterism.comparing.commands import OF_VERSIONS
+from asterism.comparing.comparison import BackendComparison
+from asterism.comparing.running import write_comparison_page
 from asterism.differential.params import JudgeParams
 from asterism.differential.subjects.onnx_file import make_subject
 

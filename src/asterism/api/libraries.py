@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from asterism.api.given import as_input_data
+from asterism.comparing.commands import compare_libraries as compare_files
+from asterism.comparing.comparison import ComparisonRequest
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.console import get_logger, log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.data.given import ArrayInputs
-from asterism.differential.comparing.commands import compare_libraries as compare_files
-from asterism.differential.comparing.comparison import ComparisonRequest
 from asterism.models.signatures.reading import read_signature
 from asterism.project import packaged_conf
 

@@ -28,7 +28,7 @@ from asterism.core.messages.terminal import say
 from asterism.core.parameters.registry import unknown
 
 if TYPE_CHECKING:
-    from asterism.differential.comparing.comparison import BackendComparison, ComparisonRequest
+    from asterism.comparing.comparison import BackendComparison, ComparisonRequest
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class FileRunOptions:
         Args:
             folder: of the page, where the user names none.
         """
-        from asterism.differential.comparing.comparison import ComparisonRequest
+        from asterism.comparing.comparison import ComparisonRequest
         from asterism.differential.subjects import SUBJECTS
         from asterism.differential.subjects.reading import parse_shapes
         from asterism.models.foreign.other_files import require_model_bytes
@@ -128,8 +128,8 @@ def environments(
     remove: Annotated[bool, typer.Option("--remove", help="Remove them from the disk.")] = False,
 ) -> None:
     """List, make or remove environments with other versions of libraries, and say their cost."""
+    from asterism.comparing import libraries
     from asterism.differential.adapters import environments as known
-    from asterism.differential.comparing import libraries
 
     require_project_root("conf")
     if make and remove:
@@ -173,7 +173,7 @@ def compare_versions(
     script for each change. The exit status is 1 if something changes for the worse, if one version
     computes a model wrongly without an error, or if a model could not be compared.
     """
-    from asterism.differential.comparing.commands import compare_versions
+    from asterism.comparing.commands import compare_versions
 
     folder = Path("compare-versions") / f"{library}-{old}-{new}"
     with options.request(folder) as request:
@@ -202,7 +202,7 @@ def compare_libraries(
     reference. The result is a page with a script for each fault. The exit status is 1 if there is a
     fault, a difference that cannot be decided, or a model that could not be compared.
     """
-    from asterism.differential.comparing.commands import compare_libraries
+    from asterism.comparing.commands import compare_libraries
 
     with options.request(Path("compare-libraries")) as request:
         found = compare_libraries(request, library or [], environment or [], say)

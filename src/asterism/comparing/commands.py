@@ -6,11 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain, product
 
-from asterism.config import compose_changed_params
-from asterism.core.messages.console import progress
-from asterism.core.messages.errors import UserError
-from asterism.differential.adapters.backend_names import OF_ONNX, product_of
-from asterism.differential.comparing.cases import (
+from asterism.comparing.cases import (
     CHANGES,
     UNCHANGED,
     WORSE,
@@ -19,14 +15,14 @@ from asterism.differential.comparing.cases import (
     UpgradePair,
     judge_upgrade,
 )
-from asterism.differential.comparing.comparison import (
+from asterism.comparing.comparison import (
     BackendComparison,
     ComparisonPage,
     ComparisonRequest,
     LibraryComparisonParams,
 )
-from asterism.differential.comparing.judging import drop_type_findings, group_answers, judge_of_file
-from asterism.differential.comparing.libraries import (
+from asterism.comparing.judging import drop_type_findings, group_answers, judge_of_file
+from asterism.comparing.libraries import (
     ensure_environment,
     file_options_of,
     installed_version,
@@ -36,7 +32,11 @@ from asterism.differential.comparing.libraries import (
     readers_of_version,
     title_of,
 )
-from asterism.differential.comparing.running import run_comparison
+from asterism.comparing.running import run_comparison
+from asterism.config import compose_changed_params
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError
+from asterism.differential.adapters.backend_names import OF_ONNX, product_of
 from asterism.differential.engine.branch_params import RewardedGenerateParams
 from asterism.differential.engine.execution import limits_of
 from asterism.differential.engine.tasks import ExecutionOutcome, Result, Task

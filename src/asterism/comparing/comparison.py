@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from asterism.comparing.blaming import ModelPart
+from asterism.comparing.cases import ComparisonCase
+from asterism.comparing.libraries import title_of
 from asterism.core.messages.escaping import printable
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.differential.comparing.blaming import ModelPart
-from asterism.differential.comparing.cases import ComparisonCase
-from asterism.differential.comparing.libraries import title_of
 from asterism.differential.oracle.finding import BEYOND_TYPE, INVALID_INPUTS, UNRESOLVED
 from asterism.differential.params import ExecuteParams, JudgeParams
 from asterism.differential.report.script_writer import REPRO

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.differential.adapters.backend_names import library_of
-from asterism.differential.comparing.cases import ComparisonCase
-from asterism.differential.comparing.judging import (
+from asterism.comparing.cases import ComparisonCase
+from asterism.comparing.judging import (
     compute_tensor_values,
     judge_of_file,
     run_subject,
 )
-from asterism.differential.comparing.libraries import title_of
+from asterism.comparing.libraries import title_of
+from asterism.differential.adapters.backend_names import library_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.oracle.standard import ReferenceOutputs

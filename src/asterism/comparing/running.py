@@ -6,20 +6,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from asterism.core.files.artifacts import replacing, write_json
-from asterism.core.messages.console import progress
-from asterism.differential.adapters.backend_names import library_of, product_of, suffix_of
-from asterism.differential.adapters.environments import interpreter_of
-from asterism.differential.comparing.blaming import FaultLocaliser
-from asterism.differential.comparing.cases import ComparisonCase
-from asterism.differential.comparing.comparison import (
+from asterism.comparing.blaming import FaultLocaliser
+from asterism.comparing.cases import ComparisonCase
+from asterism.comparing.comparison import (
     BackendComparison,
     ComparisonRequest,
     ComparisonRow,
     LibraryComparisonParams,
 )
-from asterism.differential.comparing.judging import run_subject, why_no_reference
-from asterism.differential.comparing.libraries import title_of
+from asterism.comparing.judging import run_subject, why_no_reference
+from asterism.comparing.libraries import title_of
+from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.messages.console import progress
+from asterism.differential.adapters.backend_names import library_of, product_of, suffix_of
+from asterism.differential.adapters.environments import interpreter_of
 from asterism.differential.engine.tasks import Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.params import JudgeParams
@@ -32,7 +32,7 @@ from asterism.report.base.section import KeyFigure, ReportSection
 #: Characters of a folder's name.
 _LONGEST = 60
 
-_render = renderer("asterism.differential.comparing")
+_render = renderer("asterism.comparing")
 
 #: Says what became of a model that ran, or raises a UserError where nothing can be said.
 CaseJudge = Callable[[ModelFile, Mapping[str, Arrays], Result], Sequence[ComparisonCase]]

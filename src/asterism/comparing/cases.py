@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.comparing.judging import Answers, describe_answers, judge_of_file
 from asterism.differential.adapters.backend_names import option_of
-from asterism.differential.comparing.judging import Answers, describe_answers, judge_of_file
 from asterism.differential.engine.tasks import Result
 from asterism.differential.oracle.finding import (
     RIGHT,

@@ -24,7 +24,9 @@ def scale(value):
 
 
 def integers(*shape, kind=np.uint8):
-    return RNG.integers(0, 256, shape).astype(kind)
+    """Of 8 bits; signed ones of 7, as some processors cut off sums of larger products."""
+    low, high = (0, 256) if kind is np.uint8 else (-64, 64)
+    return RNG.integers(low, high, shape).astype(kind)
 
 
 def floats(*shape):

@@ -27,14 +27,15 @@ from asterism.dflare.pair import PairQuery
 from asterism.dflare.params import BoundParams
 from asterism.vetting.agreement import measure_agreement
 from asterism.vetting.half_precision import compare_half_precision, describe_half_precision
+from asterism.vetting.integer_sums import cuts_sums_off, describe_cut_sums
 from asterism.vetting.onnx_pairs import open_as_onnx
 from asterism.vetting.opening import VettingSession, draw_rows
 from asterism.vetting.params import VetParams
-from asterism.vetting.runtime_types import find_rounding_operators
+from asterism.vetting.runtime_types import RoundingOperator, find_rounding_operators
 from asterism.vetting.symptoms import find_symptoms
 
-#: Inputs that the original's tensors are looked at with.
-_LOOKED = 500
+#: Inputs that the original's tensors are looked at with, and those that models run on once more.
+_LOOKED, _RUN_AGAIN = 500, 200
 
 
 log = get_logger(__name__)
@@ -64,22 +65,31 @@ def compare_with_device(vetted: VettingSession) -> DeviceFindings:
     nothing = DeviceFindings(None, (), ())
     if path is None or path.suffix != ".onnx":
         return nothing
+    share, told, confidence = None, list[str](), vetted.params.confidence
     try:
-        rounding = tuple(
-            f"{one.operator} ({pluralise(len(one.nodes), 'node')}"
-            f"{', which ONNX Runtime made of others' if one.made_here else ''}): {one.how}"
-            for one in find_rounding_operators(path)
-        )
+        operators = find_rounding_operators(path)
         with open_as_onnx(vetted) as pair:
             runs = pair.runs(vetted.inputs.items[:_LOOKED])
             found = compare_half_precision(pair.original, pair.compressed, runs)
+            if any(one.made_here for one in operators) and cuts_sums_off():
+                some = slice(_RUN_AGAIN)
+                items, deviates = vetted.inputs.items[some], vetted.deviates[some]
+                told += describe_cut_sums(pair, items, deviates, confidence)
     except UserError:  # another format, or a graph that is not run node by node
         return nothing
-    if found is None:
-        return DeviceFindings(None, (), rounding)
-    lost = found.inputs_beyond if found.unanswered is None else found.unanswered
-    share = compute_share(lost, found.inputs, vetted.params.confidence)
-    return DeviceFindings(share, tuple(describe_half_precision(found)), rounding)
+    if found is not None:
+        lost = found.inputs_beyond if found.unanswered is None else found.unanswered
+        share = compute_share(lost, found.inputs, confidence)
+        told += describe_half_precision(found)
+    return DeviceFindings(share, tuple(told), tuple(map(_describe_rounding, operators)))
+
+
+def _describe_rounding(one: RoundingOperator) -> str:
+    nodes = pluralise(len(one.nodes), "node")
+    made = ", which ONNX Runtime made of others" if one.made_here else ""
+    cut = "; sums of their products may be cut off on this processor"
+    may_cut = "8-bit" in one.how and cuts_sums_off()
+    return f"{one.operator} ({nodes}{made}): {one.how}{cut if may_cut else ''}"
 
 
 #: Bytes of changed inputs and of answers to them that are held at a time; making them takes a few

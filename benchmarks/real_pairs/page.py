@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from asterism.reproduction.page import wrapped
-from real_pairs.entry import RealPair, not_vetted, packages, packages_of
+from real_pairs.entry import RealPair, packages, packages_of
 
 #: Where the page lies in the project.
 PAGE = Path("docs/pairs.md")
@@ -36,6 +36,6 @@ def page(text: str, pairs: Mapping[str, RealPair], results: Mapping[str, Any]) -
     templates.filters |= {"percent": lambda share, digits=0: f"{share:.{digits}%}"}
     templates.filters |= {"wrapped": wrapped, "packages": packages_of}
     written = templates.get_template("page.md.j2").render(
-        pairs=pairs, results=results, not_vetted=not_vetted(), packages=packages()
+        pairs=pairs, results=results, packages=packages()
     )
     return text.partition(_MARK)[0] + _MARK + written

@@ -56,15 +56,6 @@ def onnx_static_int8(source: Path, target: Path, material: Material, *, per_chan
         quantize_static(source, target, reader, per_channel=per_channel)
 
 
-@MAKERS.register("onnx_dynamic_int8")
-def onnx_dynamic_int8(source: Path, target: Path, material: Material) -> None:
-    """8-bit weights; activations are quantised as they come."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    with silence_advice():
-        quantize_dynamic(source, target, weight_type=QuantType.QUInt8)
-
-
 @MAKERS.register("onnx_half")
 def onnx_half(source: Path, target: Path, material: Material) -> None:
     """Weights and activations of 16 bits; inputs and outputs keep their types."""

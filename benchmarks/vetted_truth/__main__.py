@@ -23,42 +23,42 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import polars
+
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "localisation")]
 
 from vetted_truth.cases import cases_in, run_case, shown, wrong_with  # noqa: E402
-from vetted_truth.pairs import KINDS  # noqa: E402
 from vetted_truth.running import Runs, read_outcomes, run_all  # noqa: E402
+
+#: How failures begin that are counted in a column of their own.
+_FAILURES = {
+    "wrong": ("verdict", "repair"),
+    "figures": ("figure",),
+    "errors": ("traceback", "dead end", "status", "asks"),
+}
 
 
 def table(lines: Sequence[dict[str, Any]]) -> str:
     """Counts by the kind of output, and each failure in a line."""
-    heads = ("pairs", "asked", "wrong", "figures", "errors", "other", "blamed", "seconds")
-    told = [f"{'output':<20}" + "".join(f"{head:>10}" for head in heads)]
-    kinds = [kind for kind in KINDS if any(line["kind"] == kind for line in lines)]
-    for kind in (*kinds, "all"):
-        chosen = [line for line in lines if kind in ("all", line["kind"])]
-        blame = [line["blamed"] for line in chosen if line["blamed"] is not None]
-        known = ("verdict", "figure", "traceback", "dead end", "repair", "status")
-        counts = [
-            len(chosen),
-            sum(bool(line["asked"]) for line in chosen),
-            _having(chosen, ("verdict", "repair")),
-            _having(chosen, ("figure",)),
-            _having(chosen, ("traceback", "dead end", "status", "asks")),
-            sum(any(not f.startswith(known) for f in line["failures"]) for line in chosen),
-            f"{sum(blame)}/{len(blame)}",
-            f"{sum(line['seconds'] for line in chosen) / max(1, len(chosen)):.1f}",
-        ]
-        told.append(f"{kind:<20}" + "".join(f"{count:>10}" for count in counts))
+    frame = polars.DataFrame(list(map(_facts, lines)), schema_overrides={"blamed": polars.Boolean})
+    counts = [polars.len().alias("pairs"), polars.col("asked", *_FAILURES, "other", "blamed").sum()]
+    counts += [polars.col("blamed").count().alias("damaged"), polars.col("seconds").mean().round(1)]
+    with polars.Config(
+        tbl_rows=-1, tbl_cols=-1, tbl_width_chars=150, tbl_hide_dataframe_shape=True
+    ):
+        told = [str(frame.group_by("kind").agg(counts).sort("kind")), str(frame.select(counts))]
     for line in lines:
         for text in (*line["failures"], *(f"({note})" for note in line["notes"])):
             told.append(f"{_named(line)}: {text}")
     return "\n".join(told)
 
 
-def _having(lines: Sequence[dict[str, Any]], starts: tuple[str, ...]) -> int:
-    return sum(any(f.startswith(starts) for f in line["failures"]) for line in lines)
+def _facts(line: dict[str, Any]) -> dict[str, Any]:
+    kinds = [[k for k, b in _FAILURES.items() if f.startswith(b)] for f in line["failures"]]
+    facts = {key: line[key] for key in ("kind", "blamed", "seconds")}
+    facts |= {kind: [kind] in kinds for kind in _FAILURES}
+    return facts | {"other": [] in kinds, "asked": bool(line["asked"])}
 
 
 def _named(line: dict[str, Any]) -> str:

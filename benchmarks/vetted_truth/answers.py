@@ -13,17 +13,14 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 #: Outputs of one item, by name.
 Answer = dict[str, Array]
+#: A function from the inputs of one item, ``(1, ...)`` each, to the outputs.
 Model = Callable[[Mapping[str, Array]], Answer]
-
-
-def opened(path: Path) -> Model:
-    """A function from the inputs of one item, ``(1, ...)`` each, to the outputs."""
-    return {".onnx": _onnx, ".tflite": _lite, ".keras": _keras}[path.suffix](path)
 
 
 def answers(path: Path, feed: Mapping[str, Array]) -> list[Answer]:
     """The outputs for each item."""
-    return list(map(opened(path), one_by_one(feed)))
+    run = {".onnx": _onnx, ".tflite": _lite, ".keras": _keras}[path.suffix](path)
+    return list(map(run, one_by_one(feed)))
 
 
 def one_by_one(feed: Mapping[str, Array]) -> list[dict[str, Array]]:

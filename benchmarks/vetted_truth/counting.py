@@ -1,7 +1,7 @@
 """The truth about two models' answers to the same items, counted in a few lines of NumPy.
 
-A role says what an output holds. ``differs`` counts as the comparison of that role by itself does;
-``clearly_differs`` and ``clearly_same`` hold whatever tolerance anyone might choose.
+A role says what an output holds. ``clearly_differs`` and ``clearly_same`` hold whatever tolerance
+anyone might choose; of a role that needs none, all items are one or the other.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
+from scipy.spatial.distance import cdist
 
 from vetted_truth.answers import Answer
 
@@ -44,13 +45,11 @@ class Judged:
 
     Attributes:
         finite: the compressed model's answer is finite where the original's is.
-        differs: by the role's own comparison; where it needs a tolerance, as ``clearly_differs``.
         clearly_differs: by any tolerance; whatever is not finite does too.
         clearly_same: by any tolerance.
     """
 
     finite: Array
-    differs: Array
     clearly_differs: Array
     clearly_same: Array
 
@@ -69,7 +68,8 @@ def judge(role: str, f: Sequence[Array], g: Sequence[Array]) -> Judged:
         error = np.abs(x - y) / (x.std(axis=0) + 1e-9)
         return _judged(finite, ~(error.max(1) <= 0.5), error.max(1) < 0.01)
     if role.startswith("map"):
-        share = np.array([_pixels(role, a, b) for a, b in zip(f, g, strict=True)])
+        pixels = [labels_of(role, a) != labels_of(role, b) for a, b in zip(f, g, strict=True)]
+        share = np.array([differ.mean() for differ in pixels])
         return _judged(finite, share > 0.2, share < 0.005)
     if role.startswith("transcript"):
         error = np.array([transcript_error(a, b) for a, b in zip(f, g, strict=True)])
@@ -93,15 +93,12 @@ def judge(role: str, f: Sequence[Array], g: Sequence[Array]) -> Judged:
 
 
 def _judged(finite: Array, differs: Array, same: Array) -> Judged:
-    return Judged(finite, differs | ~finite, differs | ~finite, same & finite)
+    return Judged(finite, differs | ~finite, same & finite)
 
 
 def _one(role: str, f: Sequence[Array], g: Sequence[Array]) -> Judged:
-    return _without_constants(judge(role, f, g), f, g)
-
-
-def _without_constants(judged: Judged, f: Sequence[Array], g: Sequence[Array]) -> Judged:
     """Whatever a model answers that answers everything alike is wrong, if the original does not."""
+    judged = judge(role, f, g)
     if all(np.array_equal(g[0], v) for v in g) and not all(np.array_equal(f[0], v) for v in f):
         other = np.array([not np.array_equal(a, b) for a, b in zip(f, g, strict=True)])
         judged.clearly_differs |= other
@@ -111,10 +108,8 @@ def _without_constants(judged: Judged, f: Sequence[Array], g: Sequence[Array]) -
 
 def together(parts: Sequence[Judged]) -> Judged:
     """Of several outputs: an item differs where one of them does."""
-    names = ("finite", "differs", "clearly_differs", "clearly_same")
-    kinds = (np.all, np.any, np.any, np.all)
-    sides = zip(names, kinds, strict=True)
-    return Judged(*(kind([getattr(p, name) for p in parts], axis=0) for name, kind in sides))
+    kinds = {"finite": np.all, "clearly_differs": np.any, "clearly_same": np.all}
+    return Judged(**{k: kind([getattr(p, k) for p in parts], axis=0) for k, kind in kinds.items()})
 
 
 def by_role(roles: dict[str, str], f: Sequence[Answer], g: Sequence[Answer]) -> Judged:
@@ -156,10 +151,6 @@ def labels_of(role: str, values: Array) -> Array:
     return np.asarray(values.argmax(axis))
 
 
-def _pixels(role: str, a: Array, b: Array) -> float:
-    return float((labels_of(role, a) != labels_of(role, b)).mean())
-
-
 def transcript(scores: Array, blank: int = 0) -> list[int]:
     """Symbols of ``(1, T, V)`` or ``(T, 1, V)``, without repetitions and blanks."""
     best = scores.reshape(-1, scores.shape[-1]).argmax(-1)
@@ -183,10 +174,9 @@ def cosine(x: Array, y: Array) -> Array:
 def nearest(known: Array, asked: Array) -> Array:
     """Which of the others is nearest to each row, by cosine."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        one, other = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (known, asked))
-        alike = np.nan_to_num(other @ one.T, nan=-2)
-    np.fill_diagonal(alike, -3)
-    return np.asarray(alike.argmax(1))
+        far = np.nan_to_num(cdist(asked, known, "cosine"), nan=3)
+    np.fill_diagonal(far, 4)
+    return np.asarray(far.argmin(1))
 
 
 def found(role: str, values: Array) -> Array:

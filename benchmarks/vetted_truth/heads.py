@@ -42,12 +42,6 @@ class Fitting:
     rng: np.random.Generator
     given: int = 0
 
-    def name(self, meant: str) -> str:
-        """The name of the next output."""
-        self.given += 1
-        first = "output" if self.given == 1 else f"output_{self.given - 1}"
-        return first if self.plain else meant
-
     def row(self) -> tuple[str, Array]:
         """The tensor of one row for each item, and its values."""
         tensor = pooled(self.net, self.features, self.axes, self.power)
@@ -55,7 +49,9 @@ class Fitting:
 
     def finish(self, tensor: str, meant: str) -> str:
         """Make a tensor an output."""
-        name = self.name(meant)
+        plain = f"output_{self.given}" if self.given else "output"
+        name = plain if self.plain else meant
+        self.given += 1
         self.net.named(tensor, name)
         return name
 

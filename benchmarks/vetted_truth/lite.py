@@ -14,7 +14,7 @@ from vetted_truth.compressing import OF_WEIGHTS, damaged_weight
 from vetted_truth.heads import DENSE, Output, fit_label_map
 from vetted_truth.items import FEATURES, PICTURE, SOUND, Items
 from vetted_truth.networks import Array, preprocessed, sound_filters
-from vetted_truth.originals import FITTED, Asked, Original, drawn, preprocessing_of, with_labels
+from vetted_truth.originals import FITTED, Asked, Original, drawn, preprocessing_of
 
 #: Kinds of output, kinds of inputs and damage that these files are made with.
 KINDS = (*DENSE, "label map")
@@ -27,7 +27,7 @@ def lite_original(asked: Asked, rng: np.random.Generator) -> Original:
     """An original of Keras."""
     import keras
 
-    labelled = with_labels(rng)
+    labelled = bool(rng.random() < 0.5)
     preprocessing = preprocessing_of(asked, labelled, rng)
     items = drawn(asked, FITTED, rng)
     given, features = _body(asked.inputs, asked.kind, items, preprocessing, rng)

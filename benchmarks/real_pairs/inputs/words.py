@@ -6,31 +6,15 @@ import importlib
 import re
 import warnings
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 
-#: Modules whose documentation is read.
-_MODULES = (
-    "argparse", "asyncio", "calendar", "collections", "configparser", "contextlib", "csv",
-    "datetime", "decimal", "difflib", "doctest", "email", "fractions", "functools", "gzip",
-    "heapq", "http.client", "inspect", "itertools", "json", "logging", "mailbox", "math",
-    "os", "pathlib", "pdb", "pickle", "random", "shutil", "socket", "sqlite3", "statistics",
-    "string", "subprocess", "tarfile", "textwrap", "threading", "timeit", "tokenize",
-    "traceback", "turtle", "typing", "unittest", "urllib.request", "uuid", "zipfile",
-)  # fmt: skip
-#: Modules within them that are read too. Which others are there depends on what else a process
-#: has imported.
-_WITHIN = {
-    "asyncio": "base_events base_futures base_subprocess base_tasks constants coroutines events "
-    "exceptions format_helpers futures locks log mixins protocols queues runners selector_events "
-    "sslproto staggered streams subprocess taskgroups tasks threads timeouts transports trsock "
-    "unix_events",
-    "collections": "abc",
-    "email": "base64mime charset encoders errors feedparser header iterators message parser "
-    "quoprimime utils",
-    "json": "decoder encoder scanner",
-    "sqlite3": "dbapi2",
-    "unittest": "case loader result runner signals suite util",
-}
+import yaml
+
+#: Modules whose documentation is read, with the modules within them that are read too.
+_MODULES: dict[str, list[str]] = yaml.safe_load(
+    Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+)
 
 
 @cache
@@ -51,7 +35,7 @@ def sentences() -> tuple[str, ...]:
 def _documentation(name: str) -> list[object]:
     """What a module and all that it holds say of themselves."""
     module = importlib.import_module(name)
-    within = _WITHIN.get(name, "").split()
+    within = _MODULES[name]
     for key in within:
         importlib.import_module(f"{name}.{key}")
     owners = [module]

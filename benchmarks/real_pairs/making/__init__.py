@@ -28,5 +28,3 @@ class Material:
 #: Makers by name. A maker makes of the first file the second, with its options by keyword. It
 #: raises UserError if the first is no file that this can be made of.
 MAKERS: Registry[Callable[..., None]] = Registry("maker of model files", "real_pairs.making")
-#: Suffixes of files that have another than the file that they are made of.
-SUFFIXES = {"litert": ".tflite"}

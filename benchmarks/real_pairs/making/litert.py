@@ -1,4 +1,4 @@
-"""LiteRT files: made of Keras files, and with floats in the place of their integers."""
+"""LiteRT files with floats in the place of their integers."""
 
 from __future__ import annotations
 
@@ -9,30 +9,7 @@ import numpy as np
 
 from asterism.localisation.matching import dequantise
 from asterism.models.foreign.litert import read_litert
-from asterism.models.keras_models.reading import load_keras
 from real_pairs.making import MAKERS, Material
-
-
-@MAKERS.register("litert")
-def litert(source: Path, target: Path, material: Material, *, sizes: list[int]) -> None:
-    """A Keras model converted to LiteRT, with weights of 8 bits; activations stay float.
-
-    Args:
-        sizes: of the input without the batch, which is one.
-    """
-    import tensorflow as tf
-    from tensorflow.python.framework.convert_to_constants import (
-        convert_variables_to_constants_v2,
-    )
-
-    model = load_keras(source)
-    call = tf.function(lambda x: model(x, training=False))
-    spec = tf.TensorSpec([1, *sizes], tf.float32)
-    # Else the file has variables that nothing fills, and answers NaN.
-    frozen = convert_variables_to_constants_v2(call.get_concrete_function(spec))
-    converter = tf.lite.TFLiteConverter.from_concrete_functions([frozen], model)
-    converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    target.write_bytes(converter.convert())
 
 
 @MAKERS.register("litert_floats")

@@ -56,25 +56,6 @@ def onnx_static_int8(source: Path, target: Path, material: Material, *, per_chan
         quantize_static(source, target, reader, per_channel=per_channel)
 
 
-@MAKERS.register("onnx_dynamic_int8")
-def onnx_dynamic_int8(source: Path, target: Path, material: Material) -> None:
-    """8-bit weights; activations are quantised as they come."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    with silence_advice():
-        quantize_dynamic(source, target, weight_type=QuantType.QUInt8)
-
-
-@MAKERS.register("onnx_half")
-def onnx_half(source: Path, target: Path, material: Material) -> None:
-    """Weights and activations of 16 bits; inputs and outputs keep their types."""
-    import onnx
-    from onnxruntime.transformers.float16 import convert_float_to_float16
-
-    with silence_advice():
-        onnx.save(convert_float_to_float16(read_onnx(source), keep_io_types=True), target)
-
-
 def _settle_sizes(model: Any, sizes: dict[str, list[int | None]]) -> None:
     """Give inputs their sizes, and take weights from among the inputs (files of old versions)."""
     weights = {tensor.name for tensor in model.graph.initializer}

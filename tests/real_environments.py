@@ -2,7 +2,7 @@
 
 import pytest
 
-from asterism.comparing.libraries import make_environment
+from asterism.comparing.environment_making import make_environment
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import read_environment
 

@@ -12,7 +12,7 @@ import yaml
 from workspace import ROOT, copy_tree
 
 from asterism.cli.commands import run
-from asterism.comparing.libraries import find_python
+from asterism.comparing.environment_making import find_python
 from asterism.config import check_params
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra.local_settings import default_remote

@@ -20,8 +20,8 @@ from asterism.comparing.commands import compare_versions, generate_model_files
 from asterism.comparing.comparison import ComparisonRequest
 from asterism.comparing.libraries import (
     ensure_environment,
+    ensure_readers,
     named_version,
-    readers_of_version,
 )
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import read_environment
@@ -208,7 +208,7 @@ def test_names_of_versions(old_runtime):
 
 def test_a_package_reads_each_format_by_its_own_reader(old_runtime):
     def named(library, which, *formats):
-        return readers_of_version(library, which, lambda _: None, formats)
+        return ensure_readers(library, which, lambda _: None, formats)
 
     assert named("openvino", "onnxruntime@0.1", ".onnx") == {".onnx": "onnxruntime@0.1"}
     own = named("onnxruntime", "openvino", ".onnx", ".pt2")

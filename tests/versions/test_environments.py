@@ -12,7 +12,7 @@ import pytest
 from old_runtime import DEFINITION, install, write_definition
 
 import asterism_mxnet  # noqa: F401  (environments of the plug-in lie beside the others)
-from asterism.comparing import libraries as making
+from asterism.comparing import environment_making as making
 from asterism.core.messages.errors import UserError
 from asterism.core.workers.starting import OWN_INTERPRETER
 from asterism.differential.adapters.backend_names import (

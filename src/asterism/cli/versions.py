@@ -128,7 +128,7 @@ def environments(
     remove: Annotated[bool, typer.Option("--remove", help="Remove them from the disk.")] = False,
 ) -> None:
     """List, make or remove environments with other versions of libraries, and say their cost."""
-    from asterism.comparing import libraries
+    from asterism.comparing.environment_making import make_environment, remove_environment
     from asterism.differential.adapters import environments as known
 
     require_project_root("conf")
@@ -139,9 +139,9 @@ def environments(
     for name in names or known.environment_names():
         environment = known.read_environment(name)
         if make:
-            libraries.make_environment(environment, say)
+            make_environment(environment, say)
         elif remove:
-            libraries.remove_environment(environment, say)
+            remove_environment(environment, say)
         else:
             state = "made" if environment.is_made else f"not made, {environment.cost}"
             say(f"{name}: {state}")

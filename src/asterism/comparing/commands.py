@@ -24,12 +24,12 @@ from asterism.comparing.comparison import (
 from asterism.comparing.judging import drop_type_findings, group_answers, judge_of_file
 from asterism.comparing.libraries import (
     ensure_environment,
+    ensure_readers,
     file_options_of,
     installed_version,
     named_version,
     package_versions,
     readers_of,
-    readers_of_version,
     title_of,
 )
 from asterism.comparing.running import run_comparison
@@ -202,7 +202,7 @@ def compare_versions(
     subjects = read_subjects(request.models, request.size, request.shapes, rejected)
     of_onnx = [".onnx"] if generated or operators else []
     formats = {*of_onnx, *(subject.suffix for subject in subjects)}
-    old, new = (readers_of_version(library, version, say, formats) for version in versions)
+    old, new = (ensure_readers(library, version, say, formats) for version in versions)
     one, other = (next(iter(names.values())) for names in (old, new))
     if one == other:
         raise UserError(f"{' and '.join(versions)} both name the {one} that is installed")

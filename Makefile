@@ -30,6 +30,9 @@ help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 install: $(STAMP) ## make .venv with exactly the versions of requirements.lock
+	@# An environment keeps the Python that made it, so that another one which is asked for is an error.
+	@test "$(origin PYTHON)" != "command line" || test "$$($(PYTHON) --version)" = "$$($(VENV)/bin/python --version)" || { \
+	  echo "error: $(VENV) has $$($(VENV)/bin/python --version): remove it before you ask for $(PYTHON)"; exit 1; }
 
 $(STAMP): requirements.lock pyproject.toml
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
@@ -20,8 +19,6 @@ from asterism.dflare.comparisons import (
     replace_nonfinite,
 )
 from asterism.models.images_and_scores import softmax
-
-_NO_OPTIONS = NoOptions()
 
 #: How far the sum of a row of probabilities may be from 1: 8-bit outputs are rounded.
 _ROUNDED = 0.5
@@ -50,9 +47,6 @@ class TopLabelComparison(Comparison):
         options: there are none.
         shape: not needed: all of a row are labels.
     """
-
-    def __init__(self, options: NoOptions = _NO_OPTIONS, shape: tuple[int, ...] = ()) -> None:
-        super().__init__(options, shape)
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
         """See :meth:`.Comparison.differs`."""

@@ -85,16 +85,6 @@ class TopLabelComparison(Comparison):
         return np.take_along_axis(f, expected, axis=1)[:, 0], others.max(axis=1)
 
 
-class MultiLabelOptions(ParameterSection):
-    """The thresholds from which labels are present."""
-
-    thresholds: list[float] = Field(
-        default=[0.5],
-        min_length=1,
-        description="score from which each label is there, or one for all",
-    )
-
-
 @COMPARISONS.register("multi_label")
 class MultiLabelComparison(Comparison):
     """Compares several labels, each with its own probability: models deviate if one differs.
@@ -104,9 +94,16 @@ class MultiLabelComparison(Comparison):
         shape: the shape of the outputs; all of a row are labels.
     """
 
-    Options = MultiLabelOptions
+    class Options(ParameterSection):
+        """The thresholds from which labels are present."""
 
-    def __init__(self, options: MultiLabelOptions, shape: tuple[int, ...]) -> None:
+        thresholds: list[float] = Field(
+            default=[0.5],
+            min_length=1,
+            description="score from which each label is there, or one for all",
+        )
+
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)
         if len(options.thresholds) not in (1, math.prod(shape)):
             raise UserError(

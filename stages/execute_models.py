@@ -30,9 +30,15 @@ def run(params: Params) -> None:
     read_weights(WEIGHTS)  # or every backend would be left out, and the stage would end well
     groups = work_units("execute_models", params, INPUTS)
     with open_worker_pool(params.execute, WEIGHTS) as worker_pool:
-        shares = params.execute.special_share, params.execute.outside_share
-        given = params.execute.distributions, params.seed, groups, *shares
-        record = execute(graphs, worker_pool, *given)
+        record = execute(
+            graphs,
+            worker_pool,
+            params.execute.distributions,
+            params.seed,
+            groups,
+            special_share=params.execute.special_share,
+            outside_share=params.execute.outside_share,
+        )
         left_out = worker_pool.start()  # also where shards ran all models
         seconds = worker_pool.seconds
     record.save(ARTIFACTS)

@@ -5,17 +5,13 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json
 from asterism.core.resuming.work_units import stage_outputs
 from asterism.differential.oracle.finding import read_findings
-from asterism.differential.params import TriageSettings
+from asterism.differential.params import TriageSettings as Params
 from asterism.differential.triage.shrink_cache import STAGE, open_shrunk_findings, triage_run
 from asterism.differential.triage.triage import FindingsToTriage, triage_and_write
 from asterism.memo.graphs.store import read_models
 
 ARTIFACTS = Path("artifacts/triage_findings")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")
-
-
-class Params(TriageSettings):
-    """What the stage reads of ``params.yaml``."""
 
 
 def run(params: Params) -> None:

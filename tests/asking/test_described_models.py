@@ -18,9 +18,9 @@ from asterism.asking.model_description import (
 )
 from asterism.config import compose
 from asterism.core.messages.errors import UserError
+from asterism.core.settings.yaml_files import flatten_mapping
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec
-from asterism.report.base.section import flatten_mapping
 from models.onnx_networks import quantised, streaming
 from places import ROOT
 

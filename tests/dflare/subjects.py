@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from asterism.core.parameters.construction import NoOptions
 from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SearchTask, SeedBudget
@@ -17,6 +18,7 @@ OPERATORS = {
     "gaussian_noise": {"low": 1.0, "high": 60.0},
     "average_blur": {"sizes": [1, 2, 3]},
 }
+TOP_LABEL = TopLabelComparison(NoOptions(), ())
 PAPER = {"fitness": "paper", "delta": 1e-3, "guided": True}
 #: Each search's options: small ones, or those of the project.
 OPTIONS = {s["search"]: s["options"] for s in section("trigger")["searches"].values()} | {
@@ -64,7 +66,12 @@ def models(coarseness=0.5, seed=0):
 def under_test(original=None, compressed=None, operators=None, **limits):
     f, g = models()
     pair = ModelPair(original or f, compressed or g)
-    return PairUnderTest(pair, ImageDomain(operators or OPERATORS), TopLabelComparison(), **limits)
+    return PairUnderTest(
+        pair,
+        ImageDomain(operators or OPERATORS, NoOptions()),
+        TOP_LABEL,
+        **limits,
+    )
 
 
 def search(items, numbers=None, run_seed=0, budget=None, subject=None, name="dflare", **changed):

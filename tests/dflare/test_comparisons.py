@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import NoOptions
 from asterism.dflare.comparisons import COMPARISONS, ProbabilisticComparison, build_comparison
 from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.consequence import Consequence, ConsequenceParams
@@ -434,7 +435,7 @@ def test_sureness_and_consequence_are_their_definitions(kind, options, shape, se
 
 
 def test_top_label_is_asked_for_probabilities_of_labels_only():
-    assert isinstance(TopLabelComparison(), ProbabilisticComparison)
+    assert isinstance(TopLabelComparison(NoOptions(), ()), ProbabilisticComparison)
     plain = build_comparison(
         ComparisonParams(kind="tolerance", options={"absolute": 1.0, "relative": 0.0}), (3,)
     )

@@ -5,11 +5,10 @@ import pytest
 from dflare_twins import numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from subjects import CLASSES, OPERATORS, models, seeds, under_test
+from subjects import CLASSES, OPERATORS, TOP_LABEL, models, seeds, under_test
 from subjects import search as search_of
 
 from asterism.core.messages.errors import UserError
-from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.lockstep import SeedBudget
 from asterism.dflare.outcome import SearchResult
@@ -29,7 +28,7 @@ def search(items, numbers_=None, labels=None, budget=None, **changed):
 
 def consequences_of(items):
     """Says whether a trigger from one of these seeds is a consequential one."""
-    judge = Consequence.of(TopLabelComparison(), ConsequenceParams(**SURE))
+    judge = Consequence.of(TOP_LABEL, ConsequenceParams(**SURE))
     right = models(coarseness=1.2)[0].predict(items).argmax(1)
 
     def holds(trigger):

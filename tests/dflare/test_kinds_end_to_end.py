@@ -5,6 +5,7 @@ import pytest
 from kinds import BOUNDS, KINDS, domain_of
 from small_pairs import DATA, pair_of
 
+from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import validate
 from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.dflare.lockstep import PairUnderTest
@@ -33,7 +34,7 @@ def params_of(**changed):
 
 def under_test(kind, items, bound=None):
     models, domain = ModelPair(*pair_of(kind)), domain_of(kind, items)
-    return PairUnderTest(models, domain, TopLabelComparison(), bound)
+    return PairUnderTest(models, domain, TopLabelComparison(NoOptions(), ()), bound)
 
 
 def searched(params, subject, seeds):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from kinds import domain_of
-from subjects import OPERATORS, crashing, models, search, seeds, under_test
+from subjects import OPERATORS, TOP_LABEL, crashing, models, search, seeds, under_test
 
-from asterism.dflare.comparisons.labels import TopLabelComparison
+from asterism.core.parameters.construction import NoOptions
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.minimise import minimise
@@ -83,7 +83,7 @@ def test_an_edit_is_not_reverted_where_the_other_alone_leads_out_of_the_bound(li
     domain = domain_of("bytes", seed[np.newaxis])
     bound = BoundParams(measure="hamming", limit=limit)
     pair = ModelPair(Sure(lambda _: 0), Sure(lambda item: int((item != seed).any())))
-    subject = PairUnderTest(pair, domain, TopLabelComparison(), bound)
+    subject = PairUnderTest(pair, domain, TOP_LABEL, bound)
     (minimal,) = minimise(subject, found[np.newaxis], seed[np.newaxis], 50)
     assert np.array_equal(minimal, found) == kept
     assert (minimal != seed).any()
@@ -95,7 +95,7 @@ def test_none_gives_none():
 
 
 def test_distances_are_their_definitions():
-    domain = ImageDomain(OPERATORS)
+    domain = ImageDomain(OPERATORS, NoOptions())
     items, references = seeds(5, seed=1), seeds(5, seed=2)
     given = domain.distances(items, references)
     for i in range(5):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from small_pairs import KerasModel, images, trained
-from subjects import search, seeds, under_test
+from subjects import TOP_LABEL, search, seeds, under_test
 
-from asterism.dflare.comparisons.labels import TopLabelComparison
+from asterism.core.parameters.construction import NoOptions
 from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest, SeedBudget
 from asterism.dflare.pair import ModelPair
@@ -30,7 +30,10 @@ def success(original, compressed, bound):
     """The share of seeds that deviate already, or from which the search finds a deviation."""
     items, _ = images(150, seed=7)
     subject = PairUnderTest(
-        ModelPair(original, compressed), ImageDomain(OPERATORS), TopLabelComparison(), bound
+        ModelPair(original, compressed),
+        ImageDomain(OPERATORS, NoOptions()),
+        TOP_LABEL,
+        bound,
     )
     findings = search(items, budget=SeedBudget(150), subject=subject).run()
     return sum(r.outcome in ("triggered", "deviates_already") for r in findings.seeds) / 150

@@ -17,7 +17,7 @@ from asterism.differential.reducing.reduce import (
     reduce_model,
     renumber_nodes,
 )
-from asterism.differential.reducing.reduction import _opened
+from asterism.differential.reducing.reduction import read_user_model
 from asterism.differential.reducing.seed_models import SEED_MODELS, make_seed_model
 from asterism.memo.graphs.coverage import covered_elements
 from asterism.memo.graphs.graph import Graph, Node, input_node
@@ -318,7 +318,7 @@ def test_a_file_with_a_layer_that_is_not_declared_is_rejected_by_its_type(
     else:
         model.save(path)
     with pytest.raises(UserError, match=rf"{kind}\b.*: (build|give)") as rejected:
-        _opened(path, {}, 4, 0)
+        read_user_model(path, {}, 4, 0)
     assert "\n" not in str(rejected.value)
 
 

@@ -180,12 +180,12 @@ def test_a_folder_without_models_or_with_two_of_one_name_is_rejected(tmp_path):
 def test_an_architecture_without_weights_is_a_seed_model_and_one_beside_weights_is_not(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(small().to_json())
-    model, graph, arrays = reduction._opened(path, {}, 4, 3)
+    model, graph, arrays = reduction.read_user_model(path, {}, 4, 3)
     assert arrays == {} and model.count_params() == small().count_params()
     assert [graph.nodes[at].type for at in graph.layers] == ["Conv2D"] * 3 + ["Flatten", "Dense"]
     path.with_suffix(".h5").touch()
     with pytest.raises(UserError, match=r"no stage would know of changes of .*mine\.h5"):
-        reduction._opened(path, {}, 4, 3)
+        reduction.read_user_model(path, {}, 4, 3)
 
 
 def test_a_seed_model_of_keras_applications_has_drawn_weights(monkeypatch):

@@ -160,6 +160,11 @@ def test_a_project_is_checked_where_no_file_is_given(root, note):
 # vet
 
 
+def settled(override, *said):
+    """A question as the command gets it, which looks at no parameters."""
+    return ResolvedQuestion([override], [*said], large=False, params=None)
+
+
 @pytest.fixture
 def vetted(root, note, monkeypatch):
     """A project in which vetting leaves a certificate and a page at once; its point's folder.
@@ -168,7 +173,7 @@ def vetted(root, note, monkeypatch):
     """
     (root / "conf/vet").mkdir(parents=True)
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(question, "resolve_question", ResolvedQuestion(["vet=tensors"], ["kind tensors: guessed"]))
+    note(question, "resolve_question", settled("vet=tensors", "kind tensors: guessed"))
     note(sweep_app, "sweep_command", 0)
     note(webbrowser, "open")
     folder = root / "sweeps/vet-small/points/0000/vet"
@@ -278,10 +283,10 @@ def test_a_project_is_made_where_there_is_none_once_the_question_can_be_asked(
     assert "big.onnx" in str(ended.exception)
     assert note.calls == [] and list(here.iterdir()) == []
     monkeypatch.setattr(trial, "require_runs", lambda *_: None)
-    note(question, "resolve_question", ResolvedQuestion(["vet=nothing"], []))
+    note(question, "resolve_question", settled("vet=nothing"))
     assert "'nothing'" in str(run(*FILES).exception)
     assert [name for name, *_ in note.calls] == ["resolve_question"]
-    note(question, "resolve_question", ResolvedQuestion(["vet=tensors"], []))
+    note(question, "resolve_question", settled("vet=tensors"))
     ended = run(*FILES)
     assert ended.output == "made a project\n"
     assert note.calls[-1] == ("new_project", here)

@@ -29,7 +29,7 @@ from asterism.dvc_hydra.cache_objects import members_of
 from asterism.dvc_hydra.commands import experiment_reference, run_dvc_quietly
 from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.lockfile import parse_as_dvc
-from asterism.dvc_hydra.overrides import hydra_value
+from asterism.dvc_hydra.overrides import expand_sweep, hydra_value, parse_overrides
 from asterism.dvc_hydra.remote import open_remote
 from asterism.dvc_hydra.repository import Repository
 from asterism.dvc_hydra.stage import read_stages
@@ -349,17 +349,12 @@ class TestHydra:
     )
     def test_points_are_those_of_hydras_own_sweeper(self, overrides):
         from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-        from hydra.core.override_parser.overrides_parser import OverridesParser
-
-        from asterism.dvc_hydra.overrides import expand_sweep, parse_overrides
 
         parsed = OverridesParser.create().parse_overrides(overrides)
         (batch,) = BasicSweeper.split_arguments(parsed, None)
         assert expand_sweep(parse_overrides(overrides)) == [tuple(row) for row in batch]
 
     def test_ends_of_ranges_and_intervals_and_all_choices_are_bounds(self):
-        from asterism.dvc_hydra.overrides import parse_overrides
-
         given = ["a=range(1,5)", "+b=interval(0.5,2)", "c=choice(x,y,z)", "d=7"]
         assert [override.bounds for override in parse_overrides(given)] == [
             ("a=1", "a=4"),

@@ -19,7 +19,7 @@ from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import save_fitted
 from asterism.differential.reducing.reduce import reduce_model, renumber_nodes
-from asterism.differential.reducing.reduction import _opened
+from asterism.differential.reducing.reduction import read_user_model
 from asterism.differential.subjects.onnx_file import read_subject
 from asterism.localisation.conversion import as_onnx, convert
 from asterism.localisation.quantised_nodes import match_nodes
@@ -28,7 +28,7 @@ from asterism.memo.graphs.keras_build import build_model
 from asterism.models.formats import open_runtime
 from asterism.models.formats.keras import KerasRuntime
 from asterism.models.keras_models.layers import cut_softmax
-from asterism.models.keras_models.limits import _read_whole
+from asterism.models.keras_models.limits import read_whole_file
 from asterism.models.keras_models.reading import load_keras, save_keras
 from asterism.models.params import ClassifierFile
 from asterism.models.recurrent.keras_engine import KerasEngine, find_layer
@@ -145,7 +145,7 @@ def obtain(path: Path, folder: Path) -> None:
 
 def rebuild(path: Path) -> None:
     """The user's network in the libraries' lane, reduced and built anew."""
-    _, graph, arrays = _opened(path, {}, 16, 0)
+    _, graph, arrays = read_user_model(path, {}, 16, 0)
     build_model(renumber_nodes(reduce_model(graph)), arrays)
 
 
@@ -176,7 +176,7 @@ def convert_apart(path: Path, folder: Path) -> None:
 signature_apart, check_apart, run_apart = map(_of_a_path, (read_signature, check, run_isolated))
 #: Consumers that work in processes of their own.
 APART = (signature_apart, check_apart, run_apart, convert_apart)
-signature, read_whole = map(_of_a_path, (served_signature, _read_whole))
+signature, read_whole = map(_of_a_path, (served_signature, read_whole_file))
 #: Consumers that read no more of a Keras file than its configuration, or read it to its end only.
 OF_CONFIGURATION = (signature, signature_apart, check_apart, read_whole)
 OF_ALL = (signature, _of_a_path(run_on_zeros), signature_apart, check_apart, localise)

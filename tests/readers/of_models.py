@@ -184,9 +184,9 @@ def architecture_files(place: Places) -> None:
 @_cleared
 def read_user_model(path: Path) -> object:
     """A user's network as a seed of the libraries lane."""
-    from asterism.differential.reducing.reduction import _opened
+    from asterism.differential.reducing.reduction import read_user_model
 
-    _, graph, arrays = _opened(path, {}, 16, 0)
+    _, graph, arrays = read_user_model(path, {}, 16, 0)
     return graph.outputs, sorted(arrays)
 
 

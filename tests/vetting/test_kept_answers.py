@@ -14,6 +14,7 @@ from asterism.asking.request import VetRequest
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.files.hashes import hash_path
 from asterism.core.files.records import record_as_json
+from asterism.core.parameters.construction import NoOptions
 from asterism.dflare.comparisons.labels import TopLabelComparison
 from asterism.models.tensor_models.answers import OutputForm
 from asterism.models.tensor_models.feeding import FeedingParams
@@ -163,7 +164,7 @@ def question(digits, earlier=None, minutes=0.5, **changes):
 def certified(params, file, digits):
     """A certificate that says that so much was asked."""
     rows = np.eye(10, dtype=np.float32)[[1, 2]]
-    agreement = measure_agreement(rows, rows, TopLabelComparison(), None, 0.95)
+    agreement = measure_agreement(rows, rows, TopLabelComparison(NoOptions(), ()), None, 0.95)
     measured = {
         "symptoms": [],
         "device": asdict(DeviceFindings(None, (), ())),

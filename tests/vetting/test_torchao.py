@@ -107,10 +107,22 @@ def test_a_file_with_wrapped_weights_is_not_opened(digits, tmp_path):
         open_runtime(path)
 
 
-@pytest.mark.parametrize("dynamic", every(2, [False, True]))
-def test_a_file_of_a_graph_gives_the_same(dynamic, digits, tmp_path):
+def dynamic_graph(net, rows):
+    """A graph in which PT2E quantised the dense layers, with the ranges of each call."""
+    pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
+    x86 = import_quietly("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
+    quantiser = x86.X86InductorQuantizer()
+    quantiser.set_global(x86.get_default_x86_inductor_quantization_config(is_dynamic=True))
+    prepared = pt2e.prepare_pt2e(exported(net, rows).module(), quantiser)
+    prepared(rows)
+    converted = pt2e.convert_pt2e(prepared)
+    return torch.fx.GraphModule(converted, converted.graph)
+
+
+@pytest.mark.parametrize("quantise", every(2, [quantise_graph, dynamic_graph]))
+def test_a_file_of_a_graph_gives_the_same(quantise, digits, tmp_path):
     net, rows, _ = digits
-    graph = quantise_graph(net, rows, dynamic)
+    graph = quantise(net, rows)
     with torch.no_grad():
         wanted = graph(rows[:9]).numpy()
     path = saved(graph, rows, tmp_path / "g.pt2")
@@ -152,10 +164,10 @@ def test_the_bad_module_is_blamed_and_the_told_lines_repair_it(name, digits, tmp
     assert "body.2" in found.page(tmp_path / "page").read_text()
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
-def test_all_of_a_graph_in_float_is_the_original(dynamic, digits):
+@pytest.mark.parametrize("quantise", [quantise_graph, dynamic_graph])
+def test_all_of_a_graph_in_float_is_the_original(quantise, digits):
     net, rows, _ = digits
-    graph = quantise_graph(net, rows, dynamic)
+    graph = quantise(net, rows)
     pair = choose_part_exchange(net, graph)
     names = [part.name for part in pair.parts]
     assert names == ["conv", "body.0", "body.2", "head"]

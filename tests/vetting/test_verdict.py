@@ -10,6 +10,7 @@ import pytest
 
 from asterism.core.files.records import record_as_json, record_from
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import NoOptions
 from asterism.core.statistics import Share, compute_share
 from asterism.dflare.comparisons import build_comparison
 from asterism.dflare.comparisons.labels import TopLabelComparison
@@ -18,6 +19,7 @@ from asterism.vetting.agreement import Agreement, measure_agreement
 from asterism.vetting.symptoms import Symptom, find_symptoms
 from asterism.vetting.verdict import ThresholdCheck, Thresholds, check_thresholds, decide_verdict
 
+TOP_LABEL = TopLabelComparison(NoOptions(), ())
 ALLOWED = Thresholds(agreement=0.95, accuracy_lost=0.02, worst_class=0.9, natural_flips=0.1)
 
 
@@ -26,7 +28,7 @@ def agreement_of(pairs, labels=None, classes=3):
     answers = np.array(pairs, np.int64).reshape(-1, 2)
     f, g = np.eye(classes, dtype=np.float32)[answers.T]
     given = None if labels is None else np.array(labels)
-    return measure_agreement(f, g, TopLabelComparison(), given, 0.95)
+    return measure_agreement(f, g, TOP_LABEL, given, 0.95)
 
 
 def test_deviations_are_counted_by_direction_and_class():
@@ -74,7 +76,7 @@ def test_agreement_is_what_is_counted_one_by_one(labelled):
     f, g = (rng.dirichlet(np.ones(3), 60).astype(np.float32) for _ in range(2))
     f[7], g[9, 0], g[11] = np.nan, np.inf, np.nan
     labels = rng.integers(0, 3, 60) if labelled else None
-    found = measure_agreement(f, g, TopLabelComparison(), labels, 0.9)
+    found = measure_agreement(f, g, TOP_LABEL, labels, 0.9)
     counts, directions, classes, right, divergences, margin_lost, apart = by_hand(f, g, labels)
     assert (found.failed, found.lost) == (counts["failed"], counts["lost"]) == (1, 2)
     assert found.differ == compute_share(counts["differing"], 60, 0.9), "all inputs count"
@@ -100,7 +102,7 @@ def test_what_agreement_takes_does_not_grow_with_the_square_of_the_labels():
     count = 150_000
     rows = np.full((count, 2), 0.5, np.float32)
     began = time.monotonic()
-    found = measure_agreement(rows, rows, TopLabelComparison(), np.arange(count), 0.9)
+    found = measure_agreement(rows, rows, TOP_LABEL, np.arange(count), 0.9)
     assert len(found.classes) == count and time.monotonic() - began < 30
 
 

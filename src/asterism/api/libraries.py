@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from asterism.api.given import as_input_data
+from asterism.api.given import as_input_data, is_file, is_program, is_torch_module
 from asterism.comparing.commands import compare_libraries as compare_files
 from asterism.comparing.comparison import ComparisonRequest
 from asterism.core.files.artifacts import write_arrays
@@ -139,8 +139,6 @@ def compare_libraries(
 
 def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
     """The file that libraries read."""
-    from asterism.api.given import is_file, is_program, is_torch_module
-
     if is_file(model):
         return Path(model)
     if not is_program(model) and not is_torch_module(model):

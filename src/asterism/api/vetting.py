@@ -254,7 +254,6 @@ def _vetted(request: VetRequest, seed: int) -> Vetting:
     conf = packaged_conf()
     settled = resolve_question(request, conf)
     params, given = settled.params, request.given
-    assert params is not None
     workspace = tempfile.TemporaryDirectory(prefix="asterism-vetting-")
     folder = Path(workspace.name)
     measured_in, found_in, repaired_in = (

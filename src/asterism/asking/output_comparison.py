@@ -59,7 +59,7 @@ def choose_comparison_kinds(
     """The comparison of each output, by name; outputs without a clear one are left out.
 
     Args:
-        outputs, scene, wanted: see :func:`choose_comparisons`.
+        outputs, scene, kind: see :func:`choose_comparisons`.
     """
     if kind is not None and kind != "together":
         with suppress(UserError):

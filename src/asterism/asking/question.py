@@ -97,8 +97,8 @@ class ResolvedQuestion:
 
     overrides: list[str]
     said: list[str]
-    large: bool = False
-    params: VetParams | None = None
+    large: bool
+    params: VetParams
 
 
 class _Question:

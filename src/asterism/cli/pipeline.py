@@ -26,8 +26,7 @@ from asterism.core.files.user_files import absolute_path
 from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import list_first
 from asterism.core.messages.terminal import say, say_json
-from asterism.core.settings.yaml_files import parse_yaml, read_yaml
-from asterism.report.base.section import flatten_mapping
+from asterism.core.settings.yaml_files import flatten_mapping, parse_yaml, read_yaml
 
 ShardCount = Annotated[
     int,

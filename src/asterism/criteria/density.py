@@ -91,7 +91,7 @@ class DensityEstimate:
 
         total = np.full(len(coordinates), -np.inf)
         for start, points in self.points.chunks(CHUNK):
-            exponents = squared_distances(coordinates, points)
+            exponents = _squared_distances(coordinates, points)
             exponents *= -0.5
             if start == itself:
                 np.fill_diagonal(exponents, -np.inf)
@@ -140,7 +140,7 @@ def find_nearest_point(rows: Floats, files: Sequence[RowFile]) -> tuple[Ints, Fl
     return positions, np.sqrt(least)
 
 
-def squared_distances(a: Floats, b: Floats) -> Floats:
+def _squared_distances(a: Floats, b: Floats) -> Floats:
     """Squared Euclidean distances ``(len(a), len(b))``."""
     products = a @ b.T
     products *= -2

@@ -86,9 +86,9 @@ class Propagator:
         scores, relevance = self.tensors(inputs, outputs)
         return scores.numpy(), relevance.numpy()
 
-    def per_neuron(self, inputs: Array, outputs: Array | None = None) -> tuple[Array, Array]:
+    def per_neuron(self, inputs: Array) -> tuple[Array, Array]:
         """The relevance ``(N, neurons)``: feature maps are summed over their places."""
-        scores, relevance = self.tensors(inputs, outputs)
+        scores, relevance = self.tensors(inputs)
         return scores.numpy(), reduce_positions(relevance, tf.reduce_sum).numpy()
 
     def tensors(self, inputs: Array, outputs: Array | None = None) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,6 @@
 """How each kind of Keras layer is made of the operations of :mod:`.network`.
 
-To support another layer, write one function under :func:`converter_for`.
+To support another layer, register one function in :data:`CONVERTERS`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from keras import ops
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import Registry
 from asterism.deepimportance.network import (
     ElementwiseOperation,
     LinearOperation,
@@ -32,7 +33,7 @@ from asterism.models.keras_models.layers import (
 
 #: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
 Converter = Callable[[Any, Network, list[int]], int]
-CONVERTERS: dict[str, Converter] = {}
+CONVERTERS: Registry[Converter] = Registry("layer")
 
 _NONNEGATIVE = {"relu", "relu6", "sigmoid", "softplus", "softmax", "exponential", "hard_sigmoid"}
 _SQUASHING = {"softmax", "sigmoid"}
@@ -79,20 +80,10 @@ def build_network(
     return network.folded()
 
 
-def converter_for(*kinds: str) -> Callable[[Converter], Converter]:
-    """Decorator that files a converter under names of Keras layer classes."""
-
-    def file(converter: Converter) -> Converter:
-        CONVERTERS.update(dict.fromkeys(kinds, converter))
-        return converter
-
-    return file
-
-
 def _unsupported(layer: Any, what: str) -> UserError:
     return UserError(
         f"relevance cannot pass the layer {layer.name!r} {what} "
-        f"(supported: {', '.join(sorted(CONVERTERS))})"
+        f"(supported: {', '.join(CONVERTERS)})"
     )
 
 
@@ -115,14 +106,14 @@ def _bias(layer: Any, channels: int) -> NDArray[Any]:
     return _array(layer.bias) if layer.use_bias else np.zeros(channels)
 
 
-@converter_for("Dense")
+@CONVERTERS.register("Dense")
 def _dense(layer: Any, network: Network, inputs: list[int]) -> int:
     kernel = _array(layer.kernel)
     linear = LinearOperation("dense", tf.linalg.matmul, kernel, _bias(layer, kernel.shape[-1]))
     return _with_activation(layer, network, network.add(linear, *inputs))
 
 
-@converter_for("Conv1D", "Conv2D", "Conv3D")
+@CONVERTERS.register("Conv1D", "Conv2D", "Conv3D")
 def _convolution(layer: Any, network: Network, inputs: list[int]) -> int:
     kernel = _array(layer.kernel)
     _channels_last(layer)
@@ -151,14 +142,14 @@ def _depthwise(layer: Any, kernel: NDArray[Any], bias: NDArray[Any]) -> LinearOp
     )
 
 
-@converter_for("DepthwiseConv2D", "DepthwiseConv1D")
+@CONVERTERS.register("DepthwiseConv2D", "DepthwiseConv1D")
 def _depthwise_convolution(layer: Any, network: Network, inputs: list[int]) -> int:
     kernel = _array(layer.kernel)
     linear = _depthwise(layer, kernel, _bias(layer, kernel.shape[-2] * kernel.shape[-1]))
     return _with_activation(layer, network, network.add(linear, *inputs))
 
 
-@converter_for("SeparableConv2D", "SeparableConv1D")
+@CONVERTERS.register("SeparableConv2D", "SeparableConv1D")
 def _separable_convolution(layer: Any, network: Network, inputs: list[int]) -> int:
     depthwise, pointwise = _array(layer.depthwise_kernel), _array(layer.pointwise_kernel)
     index = network.add(_depthwise(layer, depthwise, np.zeros(pointwise.shape[-2])), *inputs)
@@ -167,8 +158,8 @@ def _separable_convolution(layer: Any, network: Network, inputs: list[int]) -> i
     return _with_activation(layer, network, index)
 
 
-@converter_for("AveragePooling1D", "AveragePooling2D", "AveragePooling3D")
-@converter_for("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D")
+@CONVERTERS.register("AveragePooling1D", "AveragePooling2D", "AveragePooling3D")
+@CONVERTERS.register("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D")
 def _average(layer: Any, network: Network, inputs: list[int]) -> int:
     _channels_last(layer)
     one, zero = np.ones(()), np.zeros(())
@@ -177,7 +168,7 @@ def _average(layer: Any, network: Network, inputs: list[int]) -> int:
     )
 
 
-@converter_for("BatchNormalization")
+@CONVERTERS.register("BatchNormalization")
 def _batch_normalization(layer: Any, network: Network, inputs: list[int]) -> int:
     mean, variance = _array(layer.moving_mean), _array(layer.moving_variance)
     scale = 1 / np.sqrt(variance + layer.epsilon)
@@ -191,7 +182,7 @@ def _batch_normalization(layer: Any, network: Network, inputs: list[int]) -> int
     return network.add(_per_channel(scale, shift), *inputs)
 
 
-@converter_for("Rescaling", "Normalization")
+@CONVERTERS.register("Rescaling", "Normalization")
 def _rescaling(layer: Any, network: Network, inputs: list[int]) -> int:
     if isinstance(layer, keras.layers.Rescaling):
         scale, shift = np.asarray(layer.scale, float), np.asarray(layer.offset, float)
@@ -215,12 +206,12 @@ def _per_channel(scale: Any, shift: Any) -> ElementwiseOperation:
     )
 
 
-@converter_for("Activation")
+@CONVERTERS.register("Activation")
 def _activation_layer(layer: Any, network: Network, inputs: list[int]) -> int:
     return _with_activation(layer, network, inputs[0])
 
 
-@converter_for("ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax")
+@CONVERTERS.register("ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax")
 def _activation_with_settings(layer: Any, network: Network, inputs: list[int]) -> int:
     kind = type(layer).__name__
     never_below_zero = kind == "Softmax" or (kind == "ReLU" and not layer.negative_slope)
@@ -230,22 +221,22 @@ def _activation_with_settings(layer: Any, network: Network, inputs: list[int]) -
     return network.add(operation, *inputs)
 
 
-@converter_for(*INERT)
+@CONVERTERS.register(*INERT)
 def _nothing_at_inference(layer: Any, network: Network, inputs: list[int]) -> int:
     return inputs[0]
 
 
-@converter_for(*RESHAPING)
+@CONVERTERS.register(*RESHAPING)
 def _reshapes(layer: Any, network: Network, inputs: list[int]) -> int:
     return network.add(RoutingOperation(layer.call, keeps_vector=gives_other_axes(layer)), *inputs)
 
 
-@converter_for("RepeatVector", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D")
+@CONVERTERS.register("RepeatVector", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D")
 def _moves(layer: Any, network: Network, inputs: list[int]) -> int:
     return network.add(RoutingOperation(layer.call), *inputs)
 
 
-@converter_for("UpSampling1D", "UpSampling2D")
+@CONVERTERS.register("UpSampling1D", "UpSampling2D")
 def _repeats(layer: Any, network: Network, inputs: list[int]) -> int:
     if getattr(layer, "interpolation", "nearest") != "nearest":
         raise UserError(
@@ -255,30 +246,30 @@ def _repeats(layer: Any, network: Network, inputs: list[int]) -> int:
     return network.add(RoutingOperation(layer.call), *inputs)
 
 
-@converter_for("MaxPooling1D", "MaxPooling2D", "MaxPooling3D")
-@converter_for("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D")
+@CONVERTERS.register("MaxPooling1D", "MaxPooling2D", "MaxPooling3D")
+@CONVERTERS.register("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D")
 def _maximum(layer: Any, network: Network, inputs: list[int]) -> int:
     """The winner takes all."""
     _channels_last(layer)
     return network.add(RoutingOperation(layer.call), *inputs)
 
 
-@converter_for("Concatenate")
+@CONVERTERS.register("Concatenate")
 def _concatenate(layer: Any, network: Network, inputs: list[int]) -> int:
     return network.add(RoutingOperation(lambda *xs: tf.concat(xs, layer.axis)), *inputs)
 
 
-@converter_for("Add")
+@CONVERTERS.register("Add")
 def _add(layer: Any, network: Network, inputs: list[int]) -> int:
     return network.add(_sum(layer, (1.0,) * len(inputs)), *inputs)
 
 
-@converter_for("Subtract")
+@CONVERTERS.register("Subtract")
 def _subtract(layer: Any, network: Network, inputs: list[int]) -> int:
     return network.add(_sum(layer, (1.0, -1.0)[: len(inputs)]), *inputs)
 
 
-@converter_for("Average")
+@CONVERTERS.register("Average")
 def _mean_of_tensors(layer: Any, network: Network, inputs: list[int]) -> int:
     if not isinstance(layer, keras.Layer):  # keras.ops.average: a mean along an axis
         raise _unsupported(layer, "that averages one tensor")

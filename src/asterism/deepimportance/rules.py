@@ -2,7 +2,7 @@
 
 A rule shares the relevance ``R_k`` of a linear operation's outputs among its inputs. All of them
 have one form: a denominator ``z_k`` that sums products of (a part of) the input with (a part of)
-the kernel, and each product's share of it (:func:`share_relevance`).
+the kernel, and each product's share of it (``_share_relevance``).
 
 Sources: Bach et al., PLOS ONE 2015 (LRP-0, ε, αβ); Montavon et al., "Explaining nonlinear
 classification decisions with deep Taylor decomposition", Pattern Recognition 2017 (w², flat, z^B);
@@ -65,7 +65,7 @@ class EpsilonRule(RelevanceRule):
     def share(self, at: RelevanceStep) -> Tensor:
         """Share relevance in proportion to ``x_j w_jk``; the bias keeps its part."""
         kernel, bias = at.operation.parameters(at.x)
-        return share_relevance(at, [(at.x, kernel)], bias, at.relevance, self.epsilon)
+        return _share_relevance(at, [(at.x, kernel)], bias, at.relevance, self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,13 @@ class AlphaBetaRule(RelevanceRule):
             x_plus, x_minus = ops.positive(at.x), ops.negative(at.x)
             supporting = [(x_plus, plus), (x_minus, minus)]
             opposing = [(x_plus, minus), (x_minus, plus)]
-        positive = weighted_sum(at, supporting) + ops.positive(bias)
-        result = self.alpha * redistribute(at, supporting, divide_relevance(at.relevance, positive))
+        positive = _weighted_sum(at, supporting) + ops.positive(bias)
+        result = self.alpha * _redistribute_relevance(
+            at, supporting, divide_relevance(at.relevance, positive)
+        )
         if self.beta:
             negative = at.operation.forward(at.x) - positive
-            result -= self.beta * redistribute(
+            result -= self.beta * _redistribute_relevance(
                 at, opposing, divide_relevance(at.relevance, negative)
             )
         return result
@@ -123,10 +125,10 @@ class GammaRule(RelevanceRule):
         same, other = sign(kernel), kernel - sign(kernel)
         favouring = bias + self.gamma * sign(bias)
         if at.nonnegative:
-            return share_relevance(at, [(at.x, kernel + self.gamma * same)], favouring, relevance)
+            return _share_relevance(at, [(at.x, kernel + self.gamma * same)], favouring, relevance)
         x_plus, x_minus = at.ops.positive(at.x), at.ops.negative(at.x)
         parts = [(x_plus, kernel + self.gamma * same), (x_minus, kernel + self.gamma * other)]
-        return share_relevance(at, parts, favouring, relevance)
+        return _share_relevance(at, parts, favouring, relevance)
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ class ZBoxRule(RelevanceRule):
         ops = at.ops
         low, high = (ops.spread(-bound, at.x) for bound in at.box)
         parts = [(at.x, kernel), (low, ops.positive(kernel)), (high, ops.negative(kernel))]
-        return share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
+        return _share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ class WSquareRule(RelevanceRule):
         """Share relevance by squared weights: for first layers with unbounded inputs."""
         kernel, bias = at.operation.parameters(at.x)
         parts = [(_filled(at, 1.0, at.x), kernel**2)]
-        return share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
+        return _share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
 
 
 @dataclass(frozen=True)
@@ -163,10 +165,10 @@ class FlatRule(RelevanceRule):
         """Share relevance equally: for first layers, if only the place of evidence matters."""
         kernel, bias = at.operation.parameters(at.x)
         parts = [(_filled(at, 1.0, at.x), _filled(at, 1.0, kernel))]
-        return share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
+        return _share_relevance(at, parts, _filled(at, 0.0, bias), at.relevance)
 
 
-def share_relevance(
+def _share_relevance(
     at: RelevanceStep,
     parts: Sequence[tuple[Tensor, Tensor]],
     bias: Tensor,
@@ -178,22 +180,22 @@ def share_relevance(
     With parts ``(a, v)`` of the input and the kernel, ``z_k = Σ_parts Σ_j a_j v_jk + bias_k`` and
     the result is ``R_j = Σ_k Σ_parts a_j v_jk / stabilise(z_k) R_k``.
     """
-    return redistribute(
-        at, parts, divide_relevance(relevance, weighted_sum(at, parts) + bias, epsilon)
+    return _redistribute_relevance(
+        at, parts, divide_relevance(relevance, _weighted_sum(at, parts) + bias, epsilon)
     )
 
 
-def weighted_sum(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+def _weighted_sum(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
     """``Σ_parts Σ_j a_j v_jk``."""
     return at.ops.total([at.operation.function(a, v) for a, v in parts])
 
 
 def divide_relevance(relevance: Tensor, z: Tensor, epsilon: float = STABILISER) -> Tensor:
     """``R_k / stabilise(z_k)``."""
-    return find_tensor_ops(z).ratio(relevance, stabilise(z, epsilon))
+    return find_tensor_ops(z).ratio(relevance, _stabilise(z, epsilon))
 
 
-def redistribute(
+def _redistribute_relevance(
     at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]], shares: Tensor
 ) -> Tensor:
     """``Σ_k Σ_parts a_j v_jk s_k``.
@@ -204,13 +206,13 @@ def redistribute(
     inputs, kernels = [a for a, _ in parts], [v for _, v in parts]
 
     def summed(*given: Tensor) -> Tensor:
-        return weighted_sum(at, list(zip(given, kernels, strict=True)))
+        return _weighted_sum(at, list(zip(given, kernels, strict=True)))
 
     weights = at.ops.gradient(summed, inputs, shares)
     return at.ops.total([a * c for a, c in zip(inputs, weights, strict=True)])
 
 
-def stabilise(z: Tensor, epsilon: float) -> Tensor:
+def _stabilise(z: Tensor, epsilon: float) -> Tensor:
     """``z + ε sign(z)``, with ``sign(0) = 1``."""
     ops = find_tensor_ops(z)
     step = ops.constant(epsilon, z)

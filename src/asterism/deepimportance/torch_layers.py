@@ -1,6 +1,6 @@
 """How the operators of an exported graph of PyTorch are made of the operations of :mod:`.network`.
 
-To support another operator, write one function under :func:`converter_for`.
+To support another operator, register one function in :data:`CONVERTERS`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import fx
 
+from asterism.core.parameters.registry import Registry
 from asterism.deepimportance.network import (
     ElementwiseOperation,
     InputWeightedOperation,
@@ -128,17 +129,7 @@ class GraphCall:
 
 #: Of a call, its operation; None where there is none of a kind that relevance passes.
 Converter = Callable[[GraphCall], Operation | None]
-CONVERTERS: dict[str, Converter] = {}
-
-
-def converter_for(*operators: str) -> Callable[[Converter], Converter]:
-    """Decorator that files a converter under names of operators."""
-
-    def file(converter: Converter) -> Converter:
-        CONVERTERS.update(dict.fromkeys(operators, converter))
-        return converter
-
-    return file
+CONVERTERS: Registry[Converter] = Registry("operator")
 
 
 def build_graph_network(
@@ -225,13 +216,13 @@ def _is_module_of_its_own(node: fx.Node) -> bool:
     return bool(innermost) and sum(innermost[0] in modules_of(other) for other in calls) == 1
 
 
-@converter_for("linear")
+@CONVERTERS.register("linear")
 def _linear(call: GraphCall) -> Operation | None:
     weights = call.array(1, "weight")
     return _dense(weights.T, call.array(2, "bias")) if call.one and weights is not None else None
 
 
-@converter_for("addmm")
+@CONVERTERS.register("addmm")
 def _add_and_multiply(call: GraphCall) -> Operation | None:
     scaled = {name for name, value in call.node.kwargs.items() if value != 1}
     if scaled or call.inputs != (call.node.args[1],):
@@ -240,7 +231,7 @@ def _add_and_multiply(call: GraphCall) -> Operation | None:
     return None if kernel is None else _dense(kernel, call.array(0, "input"))
 
 
-@converter_for("matmul")
+@CONVERTERS.register("matmul")
 def _multiply(call: GraphCall) -> Operation | None:
     """Weights are constant, or are attention's: then what is weighed stands behind them."""
     if call.one:
@@ -252,7 +243,7 @@ def _multiply(call: GraphCall) -> Operation | None:
     return None
 
 
-@converter_for("scaled_dot_product_attention")
+@CONVERTERS.register("scaled_dot_product_attention")
 def _attention(call: GraphCall) -> Operation | None:
     if len(call.inputs) != 3 or call.inputs != tuple(call.node.args[:3]):
         return None
@@ -266,7 +257,7 @@ def _attention(call: GraphCall) -> Operation | None:
     return InputWeightedOperation(weights, lambda v, p: torch.matmul(p, v), weighed=2)
 
 
-@converter_for("conv1d", "conv2d", "conv3d", "convolution")
+@CONVERTERS.register("conv1d", "conv2d", "conv3d", "convolution")
 def _convolution(call: GraphCall) -> Operation | None:
     weights, bias = call.array(1, "weight"), call.array(2, "bias")
     transposed = call.operator == "convolution" and call.argument(6, "transposed", default=False)
@@ -283,8 +274,8 @@ def _convolution(call: GraphCall) -> Operation | None:
     return LinearOperation("convolution", function, kernel, bias, places=weights.ndim - 2)
 
 
-@converter_for("avg_pool1d", "avg_pool2d", "avg_pool3d")
-@converter_for("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "mean")
+@CONVERTERS.register("avg_pool1d", "avg_pool2d", "avg_pool3d")
+@CONVERTERS.register("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "mean")
 def _average(call: GraphCall) -> Operation | None:
     axes = call.argument(1, "dim", default=()) if call.operator == "mean" else (1,)
     over = [axes] if isinstance(axes, int) else list(axes or ())
@@ -295,12 +286,12 @@ def _average(call: GraphCall) -> Operation | None:
     return LinearOperation("pooling", lambda x, k: call(x) * k, np.ones(()), np.zeros(()))
 
 
-@converter_for("batch_norm")
+@CONVERTERS.register("batch_norm")
 def _batch_norm(call: GraphCall) -> Operation | None:
     return _normalised(call, epsilon=call.argument(7, "eps"), trains=call.argument(5, "training"))
 
 
-@converter_for("batch_norm_inference")
+@CONVERTERS.register("batch_norm_inference")
 def _batch_norm_inference(call: GraphCall) -> Operation | None:
     return _normalised(call, epsilon=call.argument(6, "eps"), trains=False)
 
@@ -315,7 +306,7 @@ def _normalised(call: GraphCall, epsilon: float, trains: bool) -> Operation | No
     return ElementwiseOperation(call, nonnegative=False, channels=(scale, shift))
 
 
-@converter_for("layer_norm")
+@CONVERTERS.register("layer_norm")
 def _layer_norm(call: GraphCall) -> Operation | None:
     lengths, epsilon = call.argument(1, "normalized_shape"), call.argument(4, "eps", default=1e-5)
     weight, bias = call.argument(2, "weight"), call.array(3, "bias")
@@ -330,12 +321,12 @@ def _layer_norm(call: GraphCall) -> Operation | None:
     return InputWeightedOperation(weights, lambda x, w: (x - x.mean(axes, keepdim=True)) * w, bias)
 
 
-@converter_for("add", "add_")
+@CONVERTERS.register("add", "add_")
 def _add(call: GraphCall) -> Operation | None:
     return _sum(call, 1.0)
 
 
-@converter_for("sub")
+@CONVERTERS.register("sub")
 def _subtract(call: GraphCall) -> Operation | None:
     return _sum(call, -1.0)
 
@@ -352,7 +343,7 @@ def _sum(call: GraphCall, sign: float) -> Operation | None:
     return InputWeightedOperation(lambda x: weight, lambda x, w: x * w, np.asarray(constant))
 
 
-@converter_for("mul", "div")
+@CONVERTERS.register("mul", "div")
 def _scale(call: GraphCall) -> Operation | None:
     """By a constant; or by a gate, which takes no relevance (Arras et al., WASSA 2017)."""
     if not _is_tensor(call):

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import NoOptions
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.data import Dataset
 from asterism.dflare.comparisons.labels import TopLabelComparison
@@ -92,11 +93,13 @@ def search_images(
         UserError: a file cannot be opened, the models are no pair, or take other images, or a
             mutator's range does not fit the images.
     """
-    domain = ImageDomain(params.operators)
+    domain = ImageDomain(params.operators, NoOptions())
     domain.require_shape(pair.data.image_shape)
     seeds = draw_seeds(pair.data.test_images, params.seeds, seed)
     with open_classifiers(*pair.paths, pair.preprocessing) as models:
-        under_test = PairUnderTest(ModelPair(*models), domain, TopLabelComparison(), params.bound)
+        under_test = PairUnderTest(
+            ModelPair(*models), domain, TopLabelComparison(NoOptions(), ()), params.bound
+        )
         with replacing(folder) as temporary:
             budget, minimise = build_seed_budget(params), params.minimise_queries
             found = search_pair(params.searches, under_test, seeds, budget, seed, units, minimise)
@@ -234,8 +237,8 @@ def _search_again(
     folder: Path,
 ) -> dict[str, Any]:
     """Dflare on the original and the repaired model, from the same seeds (the paper's table 8)."""
-    models, domain = ModelPair(original, repaired), ImageDomain(trigger.operators)
-    under_test = PairUnderTest(models, domain, TopLabelComparison(), trigger.bound)
+    models, domain = ModelPair(original, repaired), ImageDomain(trigger.operators, NoOptions())
+    under_test = PairUnderTest(models, domain, TopLabelComparison(NoOptions(), ()), trigger.bound)
     only = {params.search: trigger.searches[params.search]}
     found = search_pair(only, under_test, seeds, build_seed_budget(trigger), seed)
     summaries = save_search_results(found, seeds, under_test.domain, folder / "search")

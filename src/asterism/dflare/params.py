@@ -37,9 +37,9 @@ class DomainParams(ParameterSection):
     accepted_by: ClassVar[str | None] = "asterism.dflare.domains:domain_options"
 
     kind: Annotated[str, named("asterism.dflare.domains:DOMAINS")] = Field(
-        description="a kind of inputs of asterism.dflare.domains"
+        description="a domain of asterism.dflare.domains"
     )
-    options: dict[Label, Any] = Field(description="what this kind takes, see its Options")
+    options: dict[Label, Any] = Field(description="what this domain takes, see its Options")
 
 
 class ComparisonParams(ParameterSection):
@@ -56,7 +56,7 @@ class ComparisonParams(ParameterSection):
 class BoundParams(ParameterSection):
     """How far a mutant may be from its seed."""
 
-    measure: Label = Field(description="a distance that the kind of inputs has, such as linf")
+    measure: Label = Field(description="a distance that the domain has, such as linf")
     limit: float = Field(
         description="the farthest that is allowed, in the measure's unit; of a ratio the smallest"
     )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import onnx
 from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
@@ -213,8 +214,6 @@ def serialise_checked(model: Any, name: str) -> bytes:
     Raises:
         UserError: the checker rejects it.
     """
-    import onnx
-
     content = model.SerializeToString(deterministic=True)
     try:
         onnx.checker.check_model(content)

@@ -20,7 +20,7 @@ from asterism.core.files.locks import hold_lock
 from asterism.core.files.os_errors import report_os_errors
 from asterism.core.files.records import read_record, write_record
 from asterism.core.messages.errors import UserError
-from asterism.report.base.section import flatten_mapping
+from asterism.core.settings.yaml_files import flatten_mapping
 from asterism.report.lanes import SWEEPS
 from asterism.sweep import workspace
 from asterism.sweep.points import Point

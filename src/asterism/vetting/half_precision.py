@@ -94,8 +94,6 @@ class HalfPrecisionFindings:
 
     Attributes:
         types: the types of 16 bits that the file has tensors of.
-        tensors: how many such tensors were compared with the original's.
-        unmatched: how many have no counterpart in the original.
         inputs: how many the original was run on.
         inputs_beyond: on how many of these a tensor is beyond the range.
         unanswered: on how many a device that rounds after each node gives no finite answer; None
@@ -106,8 +104,6 @@ class HalfPrecisionFindings:
     """
 
     types: tuple[str, ...]
-    tensors: int
-    unmatched: int
     inputs: int
     inputs_beyond: int
     unanswered: int | None
@@ -155,8 +151,6 @@ def compare_half_precision(
     count = sum(_items(run) for run in runs)
     return HalfPrecisionFindings(
         tuple(sorted(set(types.values()))),
-        len(sums),
-        len(types) - len(matched),
         count,
         int(np.any([np.zeros(count, np.bool_), *(rows[t] for t in beyond)], axis=0).sum()),
         unanswered,

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import onnx
 
@@ -63,14 +62,12 @@ class RetypedNode:
         operator: its type there.
         type_in_file: of what it gives.
         type_run: of what it gave here.
-        operator_run: what it is a part of here.
     """
 
     node: str
     operator: str
     type_in_file: str
     type_run: str
-    operator_run: str
 
 
 @dataclass(frozen=True)
@@ -113,23 +110,20 @@ def find_retyped_nodes(path: Path, types: Mapping[str, str]) -> list[RetypedNode
         UserError: ONNX Runtime cannot open the file.
     """
     file, run = OnnxGraph(onnx.load(path)), read_optimised_graph(path)
-    makers = {node.name: node for node in run.nodes if node.name}
     found = []
     for index, node in enumerate(file.nodes):
         tensor = next((name for name in node.output if name in types), None)
         if tensor is None or node.op_type in _MOVES:
             continue
-        here = _run_as(tensor, types[tensor], file, run, makers)
-        if here is not None and here[0] != types[tensor]:
+        here = _type_run(tensor, types[tensor], file, run)
+        if here is not None and here != types[tensor]:
             name = file.name_of(index)
-            found.append(RetypedNode(name, node.op_type, types[tensor], *here))
+            found.append(RetypedNode(name, node.op_type, types[tensor], here))
     return found
 
 
-def _run_as(
-    tensor: str, kind: str, file: OnnxGraph, run: OnnxGraph, makers: Mapping[str, Any]
-) -> tuple[str, str] | None:
-    """Type and operator of what made a tensor here; None where nothing tells it.
+def _type_run(tensor: str, kind: str, file: OnnxGraph, run: OnnxGraph) -> str | None:
+    """The type in which a tensor was made here; None where nothing tells it.
 
     Where its node was merged into a later one, that one tells it.
     """
@@ -142,18 +136,13 @@ def _run_as(
         for known in (f"{_FREE_CAST}{name}", name):
             node = run.maker_of(known)
             if node is not None and node.op_type not in _CONVERSIONS:
-                return ("float32" if known != name else kind), _named(node)
+                return "float32" if known != name else kind
         cast = run.maker_of(name)
-        node = None if cast is None else run.maker_of(cast.input[0])
-        if node is not None:
-            return "float32", _named(node)
+        if cast is not None and run.maker_of(cast.input[0]) is not None:
+            return "float32"
         for taker in file.takers.get(name, ()):
             waiting += file.nodes[taker].output
     return None
-
-
-def _named(node: Any) -> str:
-    return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
 
 
 def find_rounding_operators(path: Path) -> list[RoundingOperator]:

@@ -42,28 +42,25 @@ _TRIALS_TO_REPEAT = 10
 _INSIDE = 0.999999
 
 
-class _Options(ParameterSection):
-    """The authors' options, and a number of inputs of its own."""
-
-    inputs: int | None = Field(
-        ge=1,
-        description="inputs to start from; null: as many as the others. It is the slow one",
-    )
-    confidence: float = Field(ge=0, description="margin by which the wrong class must win")
-    learning_rate: float = Field(gt=0, description="of Adam")
-    binary_search_steps: int = Field(ge=1, description="trials of the trade-off constant")
-    iterations: int = Field(ge=1, description="largest number of Adam's steps in each trial")
-    abort_early: bool = Field(description="end an input's trial when its loss stops falling")
-    initial_const: float = Field(gt=0, description="first trade-off constant")
-
-
 @ATTACKS.register("carlini_wagner")
 class CarliniWagner(Attack):
     """The smallest change, in L2, that makes another class win."""
 
-    Options = _Options
+    class Options(ParameterSection):
+        """The authors' options, and a number of inputs of its own."""
 
-    def __init__(self, options: _Options, inputs: int, batch: int) -> None:
+        inputs: int | None = Field(
+            ge=1,
+            description="inputs to start from; null: as many as the others. It is the slow one",
+        )
+        confidence: float = Field(ge=0, description="margin by which the wrong class must win")
+        learning_rate: float = Field(gt=0, description="of Adam")
+        binary_search_steps: int = Field(ge=1, description="trials of the trade-off constant")
+        iterations: int = Field(ge=1, description="largest number of Adam's steps in each trial")
+        abort_early: bool = Field(description="end an input's trial when its loss stops falling")
+        initial_const: float = Field(gt=0, description="first trade-off constant")
+
+    def __init__(self, options: Options, inputs: int, batch: int) -> None:
         own = options.inputs
         super().__init__(options, inputs if own is None else min(own, inputs), batch)
 
@@ -158,7 +155,7 @@ class _Searches:
         """Those of some inputs."""
         return type(self)(**{f.name: getattr(self, f.name)[kept] for f in fields(self)})
 
-    def step(self, estimator: PixelEstimator, options: _Options) -> None:
+    def step(self, estimator: PixelEstimator, options: CarliniWagner.Options) -> None:
         """One step of Adam for each input; trials that this ends are followed by the next."""
         slopes = np.tanh(self.anchors + self.changes)
         pixels = (slopes + 1) / 2

@@ -59,22 +59,19 @@ def export_program(module: torch.nn.Module, rows: torch.Tensor) -> torch.export.
     return torch.export.export(module, (rows,), dynamic_shapes=free)
 
 
-def quantise_graph(
-    module: torch.nn.Module, rows: torch.Tensor, dynamic: bool = False
-) -> torch.fx.GraphModule:
+def quantise_graph(module: torch.nn.Module, rows: torch.Tensor) -> torch.fx.GraphModule:
     """A module's graph, quantised by PT2E to 8 bits for processors of x86.
 
     Args:
         module: takes one tensor, and stays as it is.
         rows: inputs that the ranges of activations are measured on, ``(n, ...)``, n at least 2.
-        dynamic: ranges are those of each call instead, and only dense layers are quantised.
     """
     import torch
 
     pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
     x86 = import_quietly("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
     quantiser = x86.X86InductorQuantizer()
-    quantiser.set_global(x86.get_default_x86_inductor_quantization_config(is_dynamic=dynamic))
+    quantiser.set_global(x86.get_default_x86_inductor_quantization_config())
     prepared = pt2e.prepare_pt2e(export_program(module, rows).module(), quantiser)
     with torch.no_grad():
         prepared(rows)

@@ -172,7 +172,7 @@ def divert_native_messages(log: int) -> None:
     faulthandler.enable(sys.stderr)
 
 
-def configure_logging(log: int | None = None, level: int = logging.INFO) -> None:
+def configure_logging(log: int | None = None) -> None:
     """Readable lines to standard error, and JSON lines to a file whose descriptor is given."""
     handlers: list[logging.Handler] = [_screen()]
     if log is not None:
@@ -188,7 +188,7 @@ def configure_logging(log: int | None = None, level: int = logging.INFO) -> None
         )
         handlers.append(lines)
     logging.basicConfig(handlers=handlers, level=logging.WARNING, force=True)
-    logging.getLogger("asterism").setLevel(level)
+    logging.getLogger("asterism").setLevel(logging.INFO)
     _through_logging()
 
 

@@ -169,22 +169,20 @@ def _why(error: BaseException) -> str:
 #: Lines by which Keras only announces what it has to say.
 _ANNOUNCED = re.compile(r"Exception encountered when calling \S+\.$")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+#: Characters of a library's message that are told.
+_REASON = 200
 
 
-def extract_reason(said: str, limit: int = 200) -> str:
+def extract_reason(said: str) -> str:
     """The line of a library's message that says why; nothing of an empty one.
 
     It is the first that announces no other or, where the message quotes a traceback, the one that
     ends it. Of a long line the middle is left out: some libraries say where first, and why last.
-
-    Args:
-        said: the message.
-        limit: characters that are told.
     """
     _, quoted, text = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):")
     lines = [line for line in text.splitlines() if line and not (quoted and line[0].isspace())]
     line = next((told for told in map(str.strip, lines) if told and not _ANNOUNCED.match(told)), "")
-    return shorten_line(line, limit)
+    return shorten_line(line, _REASON)
 
 
 def shorten_line(line: str, limit: int) -> str:

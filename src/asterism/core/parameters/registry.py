@@ -49,13 +49,14 @@ class Registry(Generic[T]):
         self._discovered = False
         self._items: dict[str, T] = {}
 
-    def register(self, name: str) -> Callable[[T], T]:
-        """Decorator that files a class or function under ``name``."""
+    def register(self, *names: str) -> Callable[[T], T]:
+        """Decorator that files a class or function under a name, or under several."""
 
         def file(item: T) -> T:
-            if name in self._items:
-                raise ValueError(f"two {self.kind}s are called {name!r}")
-            self._items[name] = item
+            for name in names:
+                if name in self._items:
+                    raise ValueError(f"two {self.kind}s are called {name!r}")
+                self._items[name] = item
             return item
 
         return file

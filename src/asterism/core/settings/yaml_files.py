@@ -6,6 +6,7 @@ for each level of a document.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,15 @@ def _require_plain(text: str) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
             raise RecursionError
+
+
+def flatten_mapping(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Full name and value of each entry of nested mappings that is no filled mapping itself.
+
+    Without a name, ``value`` is a whole document, and names begin with its keys.
+    """
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from flatten_mapping(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, value

@@ -19,7 +19,7 @@ from asterism.deepstellar.fuzzing.population import GrowingTable, Population
 MOMENTS = 100
 
 
-def mutator_sequences(parents: NDArray[np.int64], mutators: Sequence[str]) -> list[str]:
+def _mutator_sequences(parents: NDArray[np.int64], mutators: Sequence[str]) -> list[str]:
     """The mutators that lead from a seed to each entry of a queue: ``"rotation > pixel_change"``.
 
     Args:
@@ -33,7 +33,7 @@ def mutator_sequences(parents: NDArray[np.int64], mutators: Sequence[str]) -> li
     return sequences
 
 
-def queue_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
+def _queue_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
     """A row for each entry of the queue, in the order of the images.
 
     Columns: ``id``, ``parent`` (an id, -1 for a seed), ``seed`` (the root's position among the
@@ -44,7 +44,7 @@ def queue_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
     made_by = _names(rows["mutator"], names)
     return pl.DataFrame(
         {
-            **_origins(rows, made_by, mutator_sequences(rows["parent"], made_by)),
+            **_origins(rows, made_by, _mutator_sequences(rows["parent"], made_by)),
             "label": rows["label"],
             "transformed": rows["transformed"],
             "chosen": rows["chosen"],
@@ -52,14 +52,14 @@ def queue_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def crash_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
+def _crash_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
     """A row for each crash, in the order of the images.
 
-    Columns as in :func:`queue_table`, and ``predicted`` and ``group``: crashes of equal label,
+    Columns as in ``queue.csv``, and ``predicted`` and ``group``: crashes of equal label,
     prediction and seed are a group, and groups are numbered in the order of their first crash.
     """
     rows, queue = found.crashes.rows, found.queue.rows
-    sequences = mutator_sequences(queue["parent"], _names(queue["mutator"], names))
+    sequences = _mutator_sequences(queue["parent"], _names(queue["mutator"], names))
     made_by = _names(rows["mutator"], names)
     kinds = np.stack([rows["label"], rows["predicted"], rows["root"]], axis=1)
     _, first, kind = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
@@ -89,7 +89,7 @@ def _origins(rows: GrowingTable, last: Sequence[str], mutators: Sequence[str]) -
     }
 
 
-def group_table(crashes: pl.DataFrame) -> pl.DataFrame:
+def _group_table(crashes: pl.DataFrame) -> pl.DataFrame:
     """A row for each group of crashes: how many they are, and the first of them."""
     return (
         crashes.group_by("group")
@@ -133,12 +133,12 @@ def campaign_metrics(found: Population, crashes: pl.DataFrame) -> dict[str, Any]
 
 def save_population(found: Population, names: Sequence[str], folder: Path) -> pl.DataFrame:
     """Write queue and crashes with their tables; the table of crashes."""
-    crashes = crash_table(found, names)
+    crashes = _crash_table(found, names)
     write_arrays(folder / "queue.npz", **_images(found.queue.rows, "label"))
     write_arrays(folder / "crashes.npz", **_images(found.crashes.rows, "label", "predicted"))
-    write_table(folder / "queue.csv", queue_table(found, names))
+    write_table(folder / "queue.csv", _queue_table(found, names))
     write_table(folder / "crashes.csv", crashes)
-    write_table(folder / "crash_groups.csv", group_table(crashes))
+    write_table(folder / "crash_groups.csv", _group_table(crashes))
     return crashes
 
 
@@ -149,7 +149,7 @@ class Corpus:
     Attributes:
         images: ``(N, ...)``, images uint8 ``(N, H, W, C)``.
         labels: int64 ``(N,)``, their seeds' classes.
-        table: a row for each image, see :func:`queue_table` and :func:`crash_table`.
+        table: a row for each image, as ``queue.csv`` and ``crashes.csv`` have it.
     """
 
     images: NDArray[Any]

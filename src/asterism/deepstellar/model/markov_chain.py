@@ -22,8 +22,11 @@ from asterism.core.svg import PALETTE
 from asterism.deepstellar.model.abstraction import Abstraction
 from asterism.deepstellar.model.trace_model import Dtmc, TraceModel
 
+#: Steps that are drawn from a state.
+_STEPS = 2
 
-def draw_markov_chain(model: TraceModel, states: int = 60, steps_from_each: int = 2) -> Figure:
+
+def draw_markov_chain(model: TraceModel, states: int = 60) -> Figure:
     """The ``states`` most visited states, each with its likeliest steps to the others.
 
     A state lies at its grid cell in the first two components, a little aside of others there.
@@ -32,7 +35,7 @@ def draw_markov_chain(model: TraceModel, states: int = 60, steps_from_each: int 
     """
     dtmc = model.dtmc
     shown = np.argsort(-dtmc.visits, kind="stable")[:states]
-    graph = _graph(dtmc, shown, steps_from_each)
+    graph = _graph(dtmc, shown)
     places = dict(zip(shown.tolist(), _places(model, shown), strict=True))
     classes = dtmc.class_visits[shown].argmax(axis=1)
     share = dtmc.visits[shown] / dtmc.visits.sum()
@@ -85,13 +88,13 @@ def _places(model: TraceModel, shown: NDArray[np.int64]) -> list[tuple[float, fl
     return places
 
 
-def _graph(dtmc: Dtmc, shown: NDArray[np.int64], steps_from_each: int) -> nx.DiGraph:
+def _graph(dtmc: Dtmc, shown: NDArray[np.int64]) -> nx.DiGraph:
     graph = nx.DiGraph()
     graph.add_nodes_from(shown.tolist())
     within = dtmc.probabilities[shown][:, shown].toarray()
     np.fill_diagonal(within, 0)
     for row, source in enumerate(shown.tolist()):
-        for column in np.argsort(-within[row], kind="stable")[:steps_from_each]:
+        for column in np.argsort(-within[row], kind="stable")[:_STEPS]:
             if within[row, column] > 0:
                 graph.add_edge(source, int(shown[column]), probability=float(within[row, column]))
     return graph

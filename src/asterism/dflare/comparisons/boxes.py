@@ -26,50 +26,6 @@ Boxes = NDArray[np.float64]
 _SCORE, _LABEL = 4, 5
 
 
-class BoxesOptions(ParameterSection):
-    """The columns of a detection, and when two detections are the same."""
-
-    rows: Literal["first", "last"] = Field(
-        default="first", description="the axis that counts detections; the other holds columns"
-    )
-    outputs: list[int] | None = Field(
-        default=None,
-        min_length=1,
-        description="of several outputs: the columns that each holds of a detection, in their "
-        "order, 0 of one that holds the number of detections; null: there is one output",
-    )
-    box: int = Field(default=0, ge=0, description="first of the four columns of the box")
-    form: Literal["corners", "size", "centre"] = Field(
-        default="corners",
-        description="corners: left, top, right, bottom; size: left, top, width, height; centre: "
-        "middle, middle, width, height",
-    )
-    score: int = Field(default=4, ge=0, description="first column of scores")
-    classes: int = Field(
-        default=1, ge=1, description="columns of scores; of several, the largest is the label's"
-    )
-    objectness: int | None = Field(
-        default=None,
-        ge=0,
-        description="column that says whether there is anything, by which scores are multiplied; "
-        "null: scores say so themselves",
-    )
-    label: int | None = Field(
-        default=None, ge=0, description="column of the label; null: scores tell, or there is one"
-    )
-    threshold: float = Field(default=0.5, description="score from which a detection counts")
-    suppress: float | None = Field(
-        default=None,
-        gt=0,
-        le=1,
-        description="overlap above which the detection of the smaller score goes (suppression of "
-        "non-maxima); null: the models have done so",
-    )
-    overlap: float = Field(
-        default=0.5, gt=0, le=1, description="intersection over union of the same thing"
-    )
-
-
 @COMPARISONS.register("boxes")
 class BoxComparison(Comparison):
     """Compares detectors: they deviate if one finds something that the other does not.
@@ -78,15 +34,59 @@ class BoxComparison(Comparison):
     labels are equal and the overlap is large enough.
 
     Args:
-        options: see :class:`BoxesOptions`.
+        options: see :class:`BoxComparison.Options`.
         shape: ``(B, columns)``: B detections, or ``(columns, B)``; of several outputs, the length
             of a row.
     """
 
-    Options = BoxesOptions
+    class Options(ParameterSection):
+        """The columns of a detection, and when two detections are the same."""
+
+        rows: Literal["first", "last"] = Field(
+            default="first", description="the axis that counts detections; the other holds columns"
+        )
+        outputs: list[int] | None = Field(
+            default=None,
+            min_length=1,
+            description="of several outputs: the columns that each holds of a detection, in their "
+            "order, 0 of one that holds the number of detections; null: there is one output",
+        )
+        box: int = Field(default=0, ge=0, description="first of the four columns of the box")
+        form: Literal["corners", "size", "centre"] = Field(
+            default="corners",
+            description="corners: left, top, right, bottom; size: left, top, width, height; "
+            "centre: middle, middle, width, height",
+        )
+        score: int = Field(default=4, ge=0, description="first column of scores")
+        classes: int = Field(
+            default=1, ge=1, description="columns of scores; of several, the largest is the label's"
+        )
+        objectness: int | None = Field(
+            default=None,
+            ge=0,
+            description="column that says whether there is anything, by which scores are "
+            "multiplied; null: scores say so themselves",
+        )
+        label: int | None = Field(
+            default=None,
+            ge=0,
+            description="column of the label; null: scores tell, or there is one",
+        )
+        threshold: float = Field(default=0.5, description="score from which a detection counts")
+        suppress: float | None = Field(
+            default=None,
+            gt=0,
+            le=1,
+            description="overlap above which the detection of the smaller score goes (suppression "
+            "of non-maxima); null: the models have done so",
+        )
+        overlap: float = Field(
+            default=0.5, gt=0, le=1, description="intersection over union of the same thing"
+        )
+
     several = True
 
-    def __init__(self, options: BoxesOptions, shape: tuple[int, ...]) -> None:
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, _table(options, shape))
         named = (options.label or 0, options.objectness or 0)
         last = max(options.box + 3, options.score + options.classes - 1, *named)
@@ -178,7 +178,7 @@ class BoxComparison(Comparison):
         return table
 
 
-def _table(options: BoxesOptions, shape: tuple[int, ...]) -> tuple[int, int]:
+def _table(options: BoxComparison.Options, shape: tuple[int, ...]) -> tuple[int, int]:
     """Detections and columns in outputs of this shape.
 
     Raises:
@@ -195,7 +195,7 @@ def _table(options: BoxesOptions, shape: tuple[int, ...]) -> tuple[int, int]:
     return length // columns, columns
 
 
-def _scores(table: Boxes, options: BoxesOptions) -> Boxes:
+def _scores(table: Boxes, options: BoxComparison.Options) -> Boxes:
     """The score of each detection, ``(N, B)``."""
     largest: Boxes = table[..., options.score : options.score + options.classes].max(axis=-1)
     if options.objectness is not None:
@@ -203,7 +203,7 @@ def _scores(table: Boxes, options: BoxesOptions) -> Boxes:
     return largest
 
 
-def _with_label(table: Boxes, scores: Boxes, options: BoxesOptions) -> Boxes:
+def _with_label(table: Boxes, scores: Boxes, options: BoxComparison.Options) -> Boxes:
     """Score and label of each detection, ``(N, B, 2)``."""
     if options.label is not None:
         labels = table[..., options.label]
@@ -244,7 +244,7 @@ def _matches(one: Boxes, other: Boxes, least: float) -> list[tuple[int, int, flo
     return matches
 
 
-def _corners(table: Boxes, options: BoxesOptions) -> Boxes:
+def _corners(table: Boxes, options: BoxComparison.Options) -> Boxes:
     """Left, top, right and bottom of each, ``(N, B, 4)``."""
     corners: Boxes = table[..., options.box : options.box + 4].copy()
     if options.form == "centre":

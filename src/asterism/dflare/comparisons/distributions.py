@@ -19,29 +19,26 @@ from asterism.dflare.comparisons import (
 Scores = NDArray[np.float64]
 
 
-class DistributionOptions(ParameterSection):
-    """The divergence up to which models do not deviate."""
-
-    tolerance: float = Field(
-        default=0.1,
-        ge=0,
-        description="mean divergence over the steps that is none, in nats (Kullback–Leibler)",
-    )
-
-
 @COMPARISONS.register("token_distribution")
 class TokenDistributionComparison(Comparison):
     """Compares language models by the distributions of their next tokens.
 
     Args:
-        options: see :class:`DistributionOptions`.
+        options: see :class:`TokenDistributionComparison.Options`.
         shape: ``(V,)``, or ``(T, V)`` of T steps: logits, or probabilities or their logarithms, of
             V tokens.
     """
 
-    Options = DistributionOptions
+    class Options(ParameterSection):
+        """The divergence up to which models do not deviate."""
 
-    def __init__(self, options: DistributionOptions, shape: tuple[int, ...]) -> None:
+        tolerance: float = Field(
+            default=0.1,
+            ge=0,
+            description="mean divergence over the steps that is none, in nats (Kullback–Leibler)",
+        )
+
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, (int(np.prod(shape[:-1])), shape[-1]) if shape else (1, 1))
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:

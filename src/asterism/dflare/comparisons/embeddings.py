@@ -12,30 +12,27 @@ from asterism.dflare.comparisons import COMPARISONS, Comparison, Floats, Outputs
 _SMALL = 1e-30
 
 
-class EmbeddingOptions(ParameterSection):
-    """When two embeddings differ."""
-
-    tolerance: float = Field(
-        default=0.02, ge=0, le=2, description="cosine distance that is no deviation"
-    )
-    nearest: bool = Field(
-        default=True,
-        description="also a deviation: another of the given items is nearest, by cosine",
-    )
-
-
 @COMPARISONS.register("embedding")
 class EmbeddingComparison(Comparison):
     """Compares vectors: models deviate if the cosine distance is above a tolerance.
 
     Args:
-        options: see :class:`EmbeddingOptions`.
+        options: see :class:`EmbeddingComparison.Options`.
         shape: the shape of the outputs; all of a row are one vector.
     """
 
-    Options = EmbeddingOptions
+    class Options(ParameterSection):
+        """When two embeddings differ."""
 
-    def __init__(self, options: EmbeddingOptions, shape: tuple[int, ...]) -> None:
+        tolerance: float = Field(
+            default=0.02, ge=0, le=2, description="cosine distance that is no deviation"
+        )
+        nearest: bool = Field(
+            default=True,
+            description="also a deviation: another of the given items is nearest, by cosine",
+        )
+
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)
         self._known: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 

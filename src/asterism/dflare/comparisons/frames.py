@@ -17,28 +17,28 @@ from asterism.dflare.comparisons import (
 )
 
 
-class FrameScoresOptions(ParameterSection):
-    """When frames differ, and how many may."""
-
-    threshold: float | None = Field(
-        default=0.5,
-        description="score from which something is there in a frame; null: the largest score wins",
-    )
-    share: float = Field(default=0.0, ge=0, lt=1, description="share of the frames that may differ")
-
-
 @COMPARISONS.register("frame_scores")
 class FrameScoresComparison(Comparison):
     """Compares scores of frames: models deviate if more than a share of frames differ.
 
     Args:
-        options: see :class:`FrameScoresOptions`.
+        options: see :class:`FrameScoresComparison.Options`.
         shape: ``(T, C)``: T frames of C scores each.
     """
 
-    Options = FrameScoresOptions
+    class Options(ParameterSection):
+        """When frames differ, and how many may."""
 
-    def __init__(self, options: FrameScoresOptions, shape: tuple[int, ...]) -> None:
+        threshold: float | None = Field(
+            default=0.5,
+            description="score from which something is there in a frame; null: the "
+            "largest score wins",
+        )
+        share: float = Field(
+            default=0.0, ge=0, lt=1, description="share of the frames that may differ"
+        )
+
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, frames_of("frame_scores", shape))
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:

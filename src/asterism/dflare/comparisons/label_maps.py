@@ -15,34 +15,31 @@ from asterism.dflare.comparisons import COMPARISONS, AgreementFigure, Comparison
 Labels = NDArray[np.int64]
 
 
-class LabelMapOptions(ParameterSection):
-    """How labels are read from outputs, and how many may differ."""
-
-    axis: int | None = Field(
-        default=0,
-        description="the axis of an output that holds a score for each class; null: each place "
-        "holds its label, or by a threshold whether something is there",
-    )
-    threshold: float | None = Field(
-        default=None, description="without an axis: the score from which something is there"
-    )
-    share: float = Field(
-        default=0.01, ge=0, lt=1, description="share of a map's places that may differ"
-    )
-
-
 @COMPARISONS.register("label_map")
 class LabelMapComparison(Comparison):
     """Compares maps of labels: models deviate if more than a share of places differ.
 
     Args:
-        options: see :class:`LabelMapOptions`.
+        options: see :class:`LabelMapComparison.Options`.
         shape: of an output, ``(C, H, W)`` with ``axis`` 0 for instance; ``()`` is one label.
     """
 
-    Options = LabelMapOptions
+    class Options(ParameterSection):
+        """How labels are read from outputs, and how many may differ."""
 
-    def __init__(self, options: LabelMapOptions, shape: tuple[int, ...]) -> None:
+        axis: int | None = Field(
+            default=0,
+            description="the axis of an output that holds a score for each class; null: each place "
+            "holds its label, or by a threshold whether something is there",
+        )
+        threshold: float | None = Field(
+            default=None, description="without an axis: the score from which something is there"
+        )
+        share: float = Field(
+            default=0.01, ge=0, lt=1, description="share of a map's places that may differ"
+        )
+
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)
         axis = options.axis
         if axis is not None and not -len(shape) <= axis < len(shape):

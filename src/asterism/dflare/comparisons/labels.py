@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.comparisons import (
     COMPARISONS,
@@ -20,8 +19,6 @@ from asterism.dflare.comparisons import (
     replace_nonfinite,
 )
 from asterism.models.images_and_scores import softmax
-
-_NO_OPTIONS = NoOptions()
 
 #: How far the sum of a row of probabilities may be from 1: 8-bit outputs are rounded.
 _ROUNDED = 0.5
@@ -50,9 +47,6 @@ class TopLabelComparison(Comparison):
         options: there are none.
         shape: not needed: all of a row are labels.
     """
-
-    def __init__(self, options: NoOptions = _NO_OPTIONS, shape: tuple[int, ...] = ()) -> None:
-        super().__init__(options, shape)
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
         """See :meth:`.Comparison.differs`."""
@@ -91,16 +85,6 @@ class TopLabelComparison(Comparison):
         return np.take_along_axis(f, expected, axis=1)[:, 0], others.max(axis=1)
 
 
-class MultiLabelOptions(ParameterSection):
-    """The thresholds from which labels are present."""
-
-    thresholds: list[float] = Field(
-        default=[0.5],
-        min_length=1,
-        description="score from which each label is there, or one for all",
-    )
-
-
 @COMPARISONS.register("multi_label")
 class MultiLabelComparison(Comparison):
     """Compares several labels, each with its own probability: models deviate if one differs.
@@ -110,9 +94,16 @@ class MultiLabelComparison(Comparison):
         shape: the shape of the outputs; all of a row are labels.
     """
 
-    Options = MultiLabelOptions
+    class Options(ParameterSection):
+        """The thresholds from which labels are present."""
 
-    def __init__(self, options: MultiLabelOptions, shape: tuple[int, ...]) -> None:
+        thresholds: list[float] = Field(
+            default=[0.5],
+            min_length=1,
+            description="score from which each label is there, or one for all",
+        )
+
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)
         if len(options.thresholds) not in (1, math.prod(shape)):
             raise UserError(

@@ -19,15 +19,6 @@ from asterism.dflare.comparisons import (
 )
 
 
-class ToleranceOptions(ParameterSection):
-    """Differences up to which models do not deviate."""
-
-    absolute: float = Field(default=0.001, gt=0, description="absolute tolerance")
-    relative: float = Field(
-        default=0.05, ge=0, description="tolerance as a share of the original's value"
-    )
-
-
 class NumberComparison(Comparison):
     """Compares numbers, each difference measured in a unit of its own."""
 
@@ -52,11 +43,17 @@ class ToleranceComparison(NumberComparison):
     """Compares values: models deviate if one differs by more than its tolerance, its unit.
 
     Args:
-        options: see :class:`ToleranceOptions`.
+        options: see :class:`ToleranceComparison.Options`.
         shape: the shape of the outputs; all of a row are values.
     """
 
-    Options = ToleranceOptions
+    class Options(ParameterSection):
+        """Differences up to which models do not deviate."""
+
+        absolute: float = Field(default=0.001, gt=0, description="absolute tolerance")
+        relative: float = Field(
+            default=0.05, ge=0, description="tolerance as a share of the original's value"
+        )
 
     def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
         """See :meth:`.Comparison.differs`."""
@@ -77,24 +74,6 @@ _ENDS = (1, 99)
 _LEAST = 1e-5
 
 
-class RegressionOptions(ParameterSection):
-    """When differences of numbers count as deviations."""
-
-    tolerance: float = Field(
-        default=0.05,
-        gt=0,
-        description="difference that is none, as a share of the spread of the original's answers",
-    )
-    common: bool = Field(
-        default=False,
-        description="all numbers of an output have one spread, as the pixels of a picture have; "
-        "else each has its own",
-    )
-    share: float = Field(
-        default=0.0, ge=0, lt=1, description="share of an output's numbers that may be farther off"
-    )
-
-
 @COMPARISONS.register("regression")
 class RegressionComparison(NumberComparison):
     """Compares numbers: models deviate if one differs by more than a share of its spread.
@@ -103,13 +82,32 @@ class RegressionComparison(NumberComparison):
     percentile. Before answers are known it is 1.
 
     Args:
-        options: see :class:`RegressionOptions`.
+        options: see :class:`RegressionComparison.Options`.
         shape: the shape of the outputs; all of a row are numbers.
     """
 
-    Options = RegressionOptions
+    class Options(ParameterSection):
+        """When differences of numbers count as deviations."""
 
-    def __init__(self, options: RegressionOptions, shape: tuple[int, ...]) -> None:
+        tolerance: float = Field(
+            default=0.05,
+            gt=0,
+            description="difference that is none, as a share of the spread of the "
+            "original's answers",
+        )
+        common: bool = Field(
+            default=False,
+            description="all numbers of an output have one spread, as the pixels of a picture "
+            "have; else each has its own",
+        )
+        share: float = Field(
+            default=0.0,
+            ge=0,
+            lt=1,
+            description="share of an output's numbers that may be farther off",
+        )
+
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)
         self._spread: NDArray[np.float64] = np.ones(1)
 

@@ -23,32 +23,6 @@ from asterism.dflare.comparisons import (
 from asterism.models.images_and_scores import softmax
 
 
-class SequenceOptions(ParameterSection):
-    """How scores are read, and the error rate up to which models do not deviate."""
-
-    decoding: Literal["argmax", "ctc"] = Field(
-        default="ctc", description="argmax: a symbol for each frame; ctc: repetitions and blanks go"
-    )
-    blank: int | None = Field(
-        default=0, ge=0, description="the symbol that is no symbol; null: there is none"
-    )
-    symbols: list[str] | None = Field(
-        default=None, description="the text of each symbol; null: symbols are compared as they are"
-    )
-    unit: Literal["symbol", "word"] = Field(
-        default="symbol",
-        description="what is counted: symbols, or words, which need symbols or a separator",
-    )
-    separator: int | None = Field(
-        default=None, ge=0, description="the symbol between words, where symbols have no texts"
-    )
-    tolerance: float = Field(default=0.0, ge=0, description="error rate that is no deviation")
-    scores: Literal["probabilities", "logits"] = Field(
-        default="probabilities",
-        description="what the models give for a frame; log-probabilities are logits too",
-    )
-
-
 @COMPARISONS.register("sequence")
 class SequenceComparison(Comparison):
     """Compares transcripts: models deviate if their error rate is above a tolerance.
@@ -57,13 +31,38 @@ class SequenceComparison(Comparison):
     symbols.
 
     Args:
-        options: see :class:`SequenceOptions`.
+        options: see :class:`SequenceComparison.Options`.
         shape: ``(T, C)``: T frames of scores of C symbols.
     """
 
-    Options = SequenceOptions
+    class Options(ParameterSection):
+        """How scores are read, and the error rate up to which models do not deviate."""
 
-    def __init__(self, options: SequenceOptions, shape: tuple[int, ...]) -> None:
+        decoding: Literal["argmax", "ctc"] = Field(
+            default="ctc",
+            description="argmax: a symbol for each frame; ctc: repetitions and blanks go",
+        )
+        blank: int | None = Field(
+            default=0, ge=0, description="the symbol that is no symbol; null: there is none"
+        )
+        symbols: list[str] | None = Field(
+            default=None,
+            description="the text of each symbol; null: symbols are compared as they are",
+        )
+        unit: Literal["symbol", "word"] = Field(
+            default="symbol",
+            description="what is counted: symbols, or words, which need symbols or a separator",
+        )
+        separator: int | None = Field(
+            default=None, ge=0, description="the symbol between words, where symbols have no texts"
+        )
+        tolerance: float = Field(default=0.0, ge=0, description="error rate that is no deviation")
+        scores: Literal["probabilities", "logits"] = Field(
+            default="probabilities",
+            description="what the models give for a frame; log-probabilities are logits too",
+        )
+
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, frames_of("sequence", shape))
         classes = self.shape[1]
         if options.symbols is not None and len(options.symbols) != classes:

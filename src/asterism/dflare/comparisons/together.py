@@ -34,27 +34,25 @@ class CombinedOutput(ParameterSection):
     options: dict[Label, Any] = Field(default={}, description="that comparison's options")
 
 
-class CombinedOptions(ParameterSection):
-    """The outputs, in the order in which a row holds them."""
-
-    outputs: list[CombinedOutput] = Field(
-        min_length=1, description="each output and how it is compared"
-    )
-
-
 @COMPARISONS.register("together")
 class CombinedComparison(Comparison):
     """Compares several outputs: models deviate if any of the outputs does.
 
     Args:
-        options: see :class:`CombinedOptions`.
+        options: see :class:`CombinedComparison.Options`.
         shape: the shape of a row, which holds one output after the other.
     """
 
-    Options = CombinedOptions
+    class Options(ParameterSection):
+        """The outputs, in the order in which a row holds them."""
+
+        outputs: list[CombinedOutput] = Field(
+            min_length=1, description="each output and how it is compared"
+        )
+
     several = True
 
-    def __init__(self, options: CombinedOptions, shape: tuple[int, ...]) -> None:
+    def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, shape)
         sizes = [math.prod(part.shape) for part in options.outputs]
         if sum(sizes) != math.prod(shape):

@@ -1,4 +1,4 @@
-"""Kinds of inputs by name, and the operations on inputs that the searches need.
+"""Domains by name: the operations on a kind of inputs that the searches need.
 
 An item is an input of the models, one entry along the first axis of an array of any shape and
 dtype. A domain names its mutation operators and applies them.
@@ -168,7 +168,7 @@ class Domain(ABC):
         return inside
 
 
-DOMAINS: Registry[type[Domain]] = Registry("kind of inputs", "asterism.dflare.domains")
+DOMAINS: Registry[type[Domain]] = Registry("domain", "asterism.dflare.domains")
 
 
 def domain_options(chosen: DomainParams) -> ParameterSection:

@@ -25,7 +25,6 @@ from asterism.dflare.domains import (
 )
 from asterism.images import build_mutators, largest_change
 
-_NO_OPTIONS = NoOptions()
 #: What a mutator of few mutants draws is an integer of so many bits, or two of them.
 _DRAWN_BITS = 24
 
@@ -45,9 +44,7 @@ class ImageDomain(Domain):
         "linf": Measure("grey levels"),
     }
 
-    def __init__(
-        self, operators: Mapping[str, Mapping[str, Any]], options: NoOptions = _NO_OPTIONS
-    ) -> None:
+    def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: NoOptions) -> None:
         super().__init__(operators, options)
         self._mutators = list(build_mutators(operators).values())
         self.few_mutants = np.array([mutator.few_mutants for mutator in self._mutators])

@@ -104,25 +104,24 @@ class SequenceDomain(Domain):
         return edit_script(*map(self._symbols, pair))
 
 
-class TokenOptions(ParameterSection):
-    """What the tokens are."""
-
-    vocabulary: int = Field(ge=2, le=1 << 24, description="tokens that there are, from 0 on")
-    padding: int = Field(ge=0, description="the token that fills a row up after its end")
-    protected: Distinct[int] = Field(
-        description="tokens that stay where they are, such as the ones that begin and end a text"
-    )
-
-
 @DOMAINS.register("tokens")
 class TokenDomain(SequenceDomain):
     """Token ids, int32 or int64 ``(N, T)``, see :class:`SequenceDomain`."""
 
-    Options = TokenOptions
+    class Options(ParameterSection):
+        """What the tokens are."""
+
+        vocabulary: int = Field(ge=2, le=1 << 24, description="tokens that there are, from 0 on")
+        padding: int = Field(ge=0, description="the token that fills a row up after its end")
+        protected: Distinct[int] = Field(
+            description="tokens that stay where they are, such as the ones that "
+            "begin and end a text"
+        )
+
     of_bytes = False
 
     @staticmethod
-    def _alphabet(options: TokenOptions) -> Alphabet:
+    def _alphabet(options: Options) -> Alphabet:
         alphabet = Alphabet(options.vocabulary, options.padding, options.protected)
         if not len(alphabet.free):
             raise UserError("protected and padding leave no token of the vocabulary to insert")
@@ -139,14 +138,6 @@ class TokenDomain(SequenceDomain):
             )
 
 
-class ByteOptions(ParameterSection):
-    """How rows of bytes end."""
-
-    padding: int = Field(
-        ge=0, le=65_535, description="what fills a row up after its end; above 255: no byte"
-    )
-
-
 @DOMAINS.register("bytes")
 class ByteDomain(SequenceDomain):
     """Bytes, uint8 or wider integers ``(N, T)``, see :class:`SequenceDomain`.
@@ -154,11 +145,17 @@ class ByteDomain(SequenceDomain):
     Where padding is a byte, such bytes at the end of a row count as padding.
     """
 
-    Options = ByteOptions
+    class Options(ParameterSection):
+        """How rows of bytes end."""
+
+        padding: int = Field(
+            ge=0, le=65_535, description="what fills a row up after its end; above 255: no byte"
+        )
+
     of_bytes = True
 
     @staticmethod
-    def _alphabet(options: ByteOptions) -> Alphabet:
+    def _alphabet(options: Options) -> Alphabet:
         return Alphabet(256, options.padding)
 
     def prepare(self, items: Items) -> None:

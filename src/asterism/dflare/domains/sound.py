@@ -30,12 +30,6 @@ _SEGMENTS = 100
 _MOST_DECIBELS = 200.0
 
 
-class SoundOptions(ParameterSection):
-    """What the waveforms are."""
-
-    rate: int = Field(ge=1_000, le=384_000, description="samples per second")
-
-
 @DOMAINS.register("sound")
 class SoundDomain(FloatDomain):
     """Waveforms, float32 ``(N, S)`` in [-1, 1], and the sound mutators.
@@ -45,13 +39,17 @@ class SoundDomain(FloatDomain):
         options: the sample rate.
     """
 
-    Options = SoundOptions
+    class Options(ParameterSection):
+        """What the waveforms are."""
+
+        rate: int = Field(ge=1_000, le=384_000, description="samples per second")
+
     measures: ClassVar[Mapping[str, Measure]] = {
         "snr_db": Measure("dB, signal to noise", larger_is_closer=True),
         "linf": Measure("of full scale"),
     }
 
-    def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: SoundOptions) -> None:
+    def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: Options) -> None:
         super().__init__(operators, options)
         self._mutators = list(build_sound_mutators(operators).values())
         self._segment = options.rate // _SEGMENTS

@@ -25,17 +25,6 @@ from asterism.dflare.domains.floats import FloatDomain
 from asterism.tensors import FeatureRange, build_tensor_mutators
 
 
-class TensorOptions(ParameterSection):
-    """The range of each feature, a place along the last axis."""
-
-    low: list[float] | None = Field(
-        description="smallest value of each feature, or one for all; null: that of the inputs"
-    )
-    high: list[float] | None = Field(
-        description="largest value of each feature, or one for all; null: that of the inputs"
-    )
-
-
 @DOMAINS.register("tensors")
 class TensorDomain(FloatDomain):
     """Floating-point tensors ``(N, ..., F)``, each feature within its range.
@@ -45,13 +34,22 @@ class TensorDomain(FloatDomain):
         options: the range; what it leaves open is learnt by :meth:`prepare`.
     """
 
-    Options = TensorOptions
+    class Options(ParameterSection):
+        """The range of each feature, a place along the last axis."""
+
+        low: list[float] | None = Field(
+            description="smallest value of each feature, or one for all; null: that of the inputs"
+        )
+        high: list[float] | None = Field(
+            description="largest value of each feature, or one for all; null: that of the inputs"
+        )
+
     measures: ClassVar[Mapping[str, Measure]] = {
         "l2": Measure("ranges of a feature"),
         "linf": Measure("ranges of a feature"),
     }
 
-    def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: TensorOptions) -> None:
+    def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: Options) -> None:
         super().__init__(operators, options)
         self._mutators = list(build_tensor_mutators(operators).values())
         self._ranges: FeatureRange | None = None

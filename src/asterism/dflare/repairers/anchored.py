@@ -29,13 +29,13 @@ class AnchoredRepairer(Repairer):
     given share of all, and where there is little to learn from, the model's answer stands.
     """
 
-    class _Options(ParameterSection):
+    class Options(ParameterSection):
+        """How close the regression stays to the model."""
+
         strength: float = Field(gt=0, description="of the pull towards the model's own answer")
         deviating_share: float = Field(
             gt=0, lt=1, description="weight of all deviating inputs together"
         )
-
-    Options = _Options
 
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
         """See :meth:`Repairer.fit`."""

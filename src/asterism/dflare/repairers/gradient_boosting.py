@@ -21,12 +21,12 @@ from asterism.models.onnx_graphs import GraphBuilder
 class GradientBoostingRepairer(ScikitLearnRepairer):
     """scikit-learn's histogram-based gradient boosting."""
 
-    class _Options(ParameterSection):
+    class Options(ParameterSection):
+        """How many trees are grown, and how large."""
+
         rounds: int = Field(ge=1, description="trees for each class")
         learning_rate: float = Field(gt=0, description="share of each tree's answer that is added")
         leaves: int = Field(ge=2, description="leaves of a tree at most")
-
-    Options = _Options
 
     def classifier(self, features: NDArray[np.float64], labels: Labels) -> Any:
         """See :meth:`ScikitLearnRepairer.classifier`."""

@@ -33,13 +33,13 @@ class LogisticRepairer(ScikitLearnRepairer):
     is smallest for calibrated probabilities.
     """
 
-    class _Options(ParameterSection):
+    class Options(ParameterSection):
+        """Margins, and what the regularisation is chosen from."""
+
         top_k: int = Field(ge=2, description="how many of the largest probabilities give margins")
         strengths: list[Annotated[float, Field(gt=0)]] = Field(
             min_length=1, description="inverse regularisation to try"
         )
-
-    Options = _Options
 
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
         """See :meth:`Repairer.fit`."""

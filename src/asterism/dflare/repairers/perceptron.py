@@ -23,12 +23,12 @@ from asterism.models.onnx_graphs import GraphBuilder
 class PerceptronRepairer(ScikitLearnRepairer):
     """A network with one hidden layer of rectified linear units on the probability vector."""
 
-    class _Options(ParameterSection):
+    class Options(ParameterSection):
+        """How large the network is, and how it learns."""
+
         hidden_units: int = Field(ge=1, description="units of the hidden layer")
         learning_rate: float = Field(gt=0, description="of Adam; few inputs make few steps")
         epochs: int = Field(ge=1, description="passes over the inputs at most")
-
-    Options = _Options
 
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
         """See :meth:`Repairer.fit`."""

@@ -96,30 +96,6 @@ _FAINTEST = 2.0**-7
 _FIRST_NUMBERS = 2
 
 
-class DflareOptions(ParameterSection):
-    """Options of Dflare, as published or as an ablation changes it."""
-
-    fitness: Annotated[str, named("asterism.dflare.fitness:FITNESSES")] = Field(
-        description="a rule of asterism.dflare.fitness"
-    )
-    delta: float = Field(
-        ge=0,
-        description="distances that differ by no more count as equal; not used by distance_only",
-    )
-    novelty: float = Field(
-        default=0.0,
-        ge=0,
-        description="outputs farther than this from all observed ones are new; for fitness "
-        "nearest_neighbour and formula",
-    )
-    guided: bool = Field(
-        description="choose operators by Metropolis–Hastings over success rates; false: uniformly"
-    )
-    consequence: ConsequenceParams | None = Field(
-        default=None, description="when a deviation matters; for fitness consequence"
-    )
-
-
 @dataclass(frozen=True)
 class SpeculativeBatch(Proposal):
     """The next mutants of each trajectory, provided that none of them replaces the best.
@@ -149,9 +125,32 @@ class DflareSearch(LockstepSearch[SpeculativeBatch]):
         options: fitness and choice of operators.
     """
 
-    Options = DflareOptions
+    class Options(ParameterSection):
+        """Options of Dflare, as published or as an ablation changes it."""
 
-    def __init__(self, task: SearchTask, options: DflareOptions) -> None:
+        fitness: Annotated[str, named("asterism.dflare.fitness:FITNESSES")] = Field(
+            description="a rule of asterism.dflare.fitness"
+        )
+        delta: float = Field(
+            ge=0,
+            description="distances that differ by no more count as equal; not used "
+            "by distance_only",
+        )
+        novelty: float = Field(
+            default=0.0,
+            ge=0,
+            description="outputs farther than this from all observed ones are new; for fitness "
+            "nearest_neighbour and formula",
+        )
+        guided: bool = Field(
+            description="choose operators by Metropolis–Hastings over success rates; "
+            "false: uniformly"
+        )
+        consequence: ConsequenceParams | None = Field(
+            default=None, description="when a deviation matters; for fitness consequence"
+        )
+
+    def __init__(self, task: SearchTask, options: Options) -> None:
         super().__init__(task, options)
         trajectories, operators = len(self.items), len(self.under_test.domain.operators)
         self._fitness = FITNESSES[options.fitness](trajectories, options.delta, options.novelty)

@@ -21,14 +21,6 @@ from asterism.dflare.searches import SEARCHES
 Rows = NDArray[np.int64]
 
 
-class DiffChaserOptions(ParameterSection):
-    """Options of the genetic algorithm."""
-
-    population: int = Field(ge=3, description="mutants of a seed at a time")
-    k: int = Field(ge=2, description="fitness compares the largest and the k-th probability")
-    tournament: int = Field(ge=1, description="candidates of which a parent is the fittest")
-
-
 @SEARCHES.register("diffchaser")
 class DiffChaserSearch(LockstepSearch[Proposal]):
     """A genetic algorithm: in each step mutated children replace all but the fittest.
@@ -41,9 +33,14 @@ class DiffChaserSearch(LockstepSearch[Proposal]):
         options: the genetic algorithm's.
     """
 
-    Options = DiffChaserOptions
+    class Options(ParameterSection):
+        """Options of the genetic algorithm."""
 
-    def __init__(self, task: SearchTask, options: DiffChaserOptions) -> None:
+        population: int = Field(ge=3, description="mutants of a seed at a time")
+        k: int = Field(ge=2, description="fitness compares the largest and the k-th probability")
+        tournament: int = Field(ge=1, description="candidates of which a parent is the fittest")
+
+    def __init__(self, task: SearchTask, options: Options) -> None:
         super().__init__(task, options)
         self._options = options
         self.width = options.population

@@ -10,8 +10,13 @@ from typing import Any
 
 from asterism.differential.adapters.questions import FORMS
 from asterism.memo.graphs.graph import INPUT, Graph
-from asterism.memo.graphs.keras_build import constructor_arguments, layer_name
-from asterism.memo.graphs.store import read_graph
+from asterism.memo.graphs.keras_build import (
+    build_model,
+    constructor_arguments,
+    layer_name,
+    needed_arguments,
+)
+from asterism.memo.graphs.store import read_graph, read_weights
 from asterism.memo.graphs.weights import Variable, variables_of
 from asterism.memo.universe.tensors import Config
 
@@ -47,8 +52,6 @@ class ModelUnderTest:
         """
         import keras
 
-        from asterism.memo.graphs.keras_build import build_model
-
         key = (dtype, zero_initializers)
         if key not in self._built:
             # Keras numbers what has no name, over all models of a process. Here the numbers start
@@ -83,8 +86,6 @@ class ModelUnderTest:
 
     def arguments(self) -> dict[str, Config]:
         """What each layer's constructor has to be told, by the layer's node."""
-        from asterism.memo.graphs.keras_build import needed_arguments
-
         graph = self.graph
         layers = ((i, graph.nodes[i]) for i in graph.layers)
         return {
@@ -103,6 +104,4 @@ class ModelUnderTest:
 
 @cache
 def _read_once(weights: Path) -> Any:
-    from asterism.memo.graphs.store import read_weights
-
     return read_weights(weights)

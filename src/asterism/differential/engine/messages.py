@@ -53,36 +53,38 @@ _LAST = re.compile(
 )
 #: A line of a log that only informs or warns.
 _WARNING = re.compile(r"(^|: )[WI]\d* |^[WI]\d{4} |^(WARNING|INFO|DEBUG)\b|\w*Warning: ")
+#: Lines of an abort, and characters of a message, that are kept.
+_LINES, _CHARACTERS = 8, 600
 
 
-def find_abort_message(lines: Sequence[str], most: int = 8) -> list[str]:
+def find_abort_message(lines: Sequence[str]) -> list[str]:
     """Why a process says that it ends itself: the abort's own lines, else the latest, no warnings.
 
     Args:
         lines: the lines that it printed last.
-        most: lines that are kept.
     """
     at = [number for number, line in enumerate(lines) if _LAST.search(line)]
     if at:
-        first = next((n for n in at if n >= at[-1] - most + 1), at[-1])
-        return [line for line in lines[first : first + most] if not _WARNING.search(line)]
-    return [line for line in lines if not _WARNING.search(line)][-most:]
+        first = next((n for n in at if n > at[-1] - _LINES), at[-1])
+        return [line for line in lines[first : first + _LINES] if not _WARNING.search(line)]
+    return [line for line in lines if not _WARNING.search(line)][-_LINES:]
 
 
-def strip_volatile_parts(message: str, limit: int = 600, *, end: bool = False) -> str:
+def strip_volatile_parts(message: str, *, end: bool = False) -> str:
     """A message without what differs from run to run: addresses, folders, counters, colours.
+
+    Of a long one whole words are kept, and an ellipsis stands for the others.
 
     Args:
         message: what was said.
-        limit: characters that are kept; an ellipsis stands for the others, with whole words.
-        end: keep the last ones, as of a log, in place of the first.
+        end: keep the last words, as of a log, in place of the first.
     """
     message = message.encode("utf-8", "replace").decode()  # half a character is in no JSON file
     for pattern, replacement in _NOISE:
         message = re.sub(pattern, replacement, message)
     words = " ".join(message.split())
-    if len(words) <= limit:
+    if len(words) <= _CHARACTERS:
         return words
     if end:
-        return f"… {words[-limit:].partition(' ')[2]}"
-    return f"{words[:limit].rpartition(' ')[0]} …"
+        return f"… {words[-_CHARACTERS:].partition(' ')[2]}"
+    return f"{words[:_CHARACTERS].rpartition(' ')[0]} …"

@@ -110,8 +110,16 @@ class Judge:
             return replace(ended, distributions=(self.distribution,))
 
         def found(status: str, excess: float = 0.0, message: str = "") -> Finding:
-            facts = self.result.index, status, "run", library_of(backend), (backend,)
-            return Finding(*facts, (self.distribution,), message=message, excess=excess)
+            return Finding(
+                model=self.result.index,
+                symptom=status,
+                stage="run",
+                library=library_of(backend),
+                backends=(backend,),
+                distributions=(self.distribution,),
+                message=message,
+                excess=excess,
+            )
 
         standard = self.standard or (self.beside(other, backend) if other else None)
         if standard is None:

@@ -164,8 +164,14 @@ def judge_of(
     bounds = params.tolerance(graph.epsilon, graph.depth)
     nodes = compared_nodes(graph, (distribution,)) if outputs is None else outputs
     dtypes = [graph.tensors[i].dtype for i in nodes]
-    checks = OF_GRAPHS, dtypes, bounds, {*special_kinds(graph), *result.special}
-    standard = ReferenceOutputs.of(result.outputs, distribution, *checks)
+    standard = ReferenceOutputs.of(
+        result.outputs,
+        distribution,
+        OF_GRAPHS,
+        dtypes,
+        bounds,
+        of_weights={*special_kinds(graph), *result.special},
+    )
     if standard is not None:
         standard = standard.by_majority()
     return Judge(result, distribution, bounds, standard)
@@ -193,9 +199,16 @@ def _odd_references(judge: Judge) -> Iterator[Finding]:
     for odd in (r for r in REFERENCES if r in result.outputs and r not in standard.references):
         difference = standard.off(result.outputs[odd][distribution], odd)
         if difference is not None:
-            facts = result.index, ODD_REFERENCE, "run", library_of(odd), (odd,), (distribution,)
-            agreeing = tuple(standard.references)
-            yield Finding(*facts, agreeing, excess=difference.excess)
+            yield Finding(
+                model=result.index,
+                symptom=ODD_REFERENCE,
+                stage="run",
+                library=library_of(odd),
+                backends=(odd,),
+                distributions=(distribution,),
+                agreeing=tuple(standard.references),
+                excess=difference.excess,
+            )
 
 
 def _d_mad(judge: Judge, backend: str, agreeing: str, seed: int) -> float:

@@ -68,7 +68,7 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
     result = Reduction({}, {}, [], [])
     for name in progress([*params.models, *own], label="reduce", unit="model"):
         if name in own:
-            model, original, arrays = _opened(*own[name], params.open_size, seed)
+            model, original, arrays = read_user_model(*own[name], params.open_size, seed)
         else:
             model = make_seed_model(name, seed)
             original, arrays = read_keras_graph(model, params.open_size, seed)
@@ -90,7 +90,7 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
     return result
 
 
-def _opened(
+def read_user_model(
     path: Path, shapes: Shapes, open_size: int, seed: int
 ) -> tuple[keras.Model, Graph, Arrays]:
     """A model file of the user's; an architecture without weights gets drawn ones.

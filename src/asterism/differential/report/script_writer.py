@@ -210,8 +210,15 @@ class ScriptWriter:
         if right is not None:
             right = replace(right, dtypes=[graph.tensors[i].dtype for i in graph.outputs])
         inputs = [array.values for array in self._known.inputs]
-        facts = self._found.signature, backend, content, inputs, right, finding
-        write_file_script(folder / REPRO, *facts)
+        write_file_script(
+            folder / REPRO,
+            title=self._found.signature,
+            backend=backend,
+            content=content,
+            inputs=inputs,
+            right=right,
+            finding=finding,
+        )
         return True
 
     def _right(self, numbers: FilledNumbers) -> ExpectedOutputs | None:

@@ -147,8 +147,10 @@ def find_first_diverging(show: Reproduction, task: Task, backend: str) -> int | 
                 r: {distribution: outputs[distribution][at : at + 1]}
                 for r, outputs in result.outputs.items()
             }
-            given = replace(result, outputs=single), distribution, show.judging, (node,)
-            if judge_of(graph, *given).finding_of(backend).by_values:
+            judge = judge_of(
+                graph, replace(result, outputs=single), distribution, show.judging, outputs=(node,)
+            )
+            if judge.finding_of(backend).by_values:
                 return node
     return None
 

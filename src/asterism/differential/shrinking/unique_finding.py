@@ -129,6 +129,13 @@ class UniqueFinding:
         graph = graph_from_json(value["graph"])
         layers = (layer_at_fault(graph, i) for i in graph.layers)
         named = next((layer for layer in layers if str(layer) == value["layer"]), None)
-        finding, models = Finding.from_json(value["finding"]), set(value["models"])
-        rest = value["original_layers"], value["ablation"], value.get("unfinished", "")
-        return UniqueFinding(value["signature"], finding, graph, named, models, *rest)
+        return UniqueFinding(
+            signature=value["signature"],
+            finding=Finding.from_json(value["finding"]),
+            graph=graph,
+            layer=named,
+            models=set(value["models"]),
+            original_layers=value["original_layers"],
+            ablation=value["ablation"],
+            unfinished=value.get("unfinished", ""),
+        )

@@ -63,7 +63,7 @@ def build_input_specs(
     where = {title: f"{name}: the input {title!r}" for title in values}
     for title, value in values.items():
         _require_numbers(value, where[title])
-    sizes = resolve_sizes(model, values, size, shapes, names)
+    sizes = _resolve_sizes(model, values, size, shapes, names)
     bounds = find_index_bounds(model, {v.name: sizes[t] for t, v in values.items()})
     specs = []
     for title, value in values.items():
@@ -95,7 +95,7 @@ def _type_of(value: Any) -> str:
     return str(np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)))
 
 
-def resolve_sizes(
+def _resolve_sizes(
     model: onnx.ModelProto, values: Mapping[str, Any], size: int, shapes: Shapes, names: NameMap
 ) -> dict[str, list[int]]:
     """A shape for every input: sizes of one name are equal, and those that are sums stay sums.
@@ -155,7 +155,7 @@ def _stated_by_outputs(
     model: onnx.ModelProto, shapes: Shapes, known: Mapping[str, int]
 ) -> dict[str, int]:
     """Sizes of inputs that outputs name too, and that come out otherwise: ``past + new``."""
-    came = {value.name: value for value in infer_graph_shapes(model, shapes).output}
+    came = {value.name: value for value in _infer_graph_shapes(model, shapes).output}
     sums = {}
     for value in model.graph.output:
         stated = value.type.tensor_type.shape.dim
@@ -167,7 +167,7 @@ def _stated_by_outputs(
     return sums
 
 
-def infer_graph_shapes(model: onnx.ModelProto, shapes: Shapes) -> Any:
+def _infer_graph_shapes(model: onnx.ModelProto, shapes: Shapes) -> Any:
     """The graph with the shapes that follow from those of its inputs; as it is where none do.
 
     Args:
@@ -200,7 +200,7 @@ def find_index_bounds(model: onnx.ModelProto, shapes: Shapes) -> dict[str, int]:
         model: the model.
         shapes: the shapes of its inputs, by name.
     """
-    graph = infer_graph_shapes(model, shapes)
+    graph = _infer_graph_shapes(model, shapes)
     sizes = {c.name: list(c.dims) for c in model.graph.initializer}
     for value in (*graph.input, *graph.value_info, *graph.output):
         dims = value.type.tensor_type.shape.dim

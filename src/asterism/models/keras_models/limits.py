@@ -262,11 +262,11 @@ def require_readable_hdf5(path: Path) -> None:
 def serve_nothing(path: str) -> Served:
     """Read a Keras file to its end, and answer nothing: for the other process."""
     with suppress(Exception):  # the second reading meets it as well, and tells it
-        _read_whole(Path(path))
+        read_whole_file(Path(path))
     return {}, lambda _: []
 
 
-def _read_whole(path: Path) -> None:
+def read_whole_file(path: Path) -> None:
     """Everything that Keras and this package read of a file, and more."""
     if path.suffix == ".keras":
         with open_zip(path, "limits.model_mb") as archive:

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from asterism.core.messages.escaping import pluralise
-from asterism.core.settings.yaml_files import read_yaml
+from asterism.core.settings.yaml_files import flatten_mapping, read_yaml
 from asterism.core.statistics import exact_interval
 
 #: Of both sides of an interval together.
@@ -155,18 +155,6 @@ def parameters_of(workspace: Path, groups: Sequence[str]) -> list[tuple[str, str
 def flatten_parameters(value: Any, name: str) -> Iterator[tuple[str, str]]:
     """Full name and value of each parameter below a name; ``a.b`` and ``1`` of ``{b: 1}``."""
     return ((full, _spoken(leaf)) for full, leaf in flatten_mapping(value, name))
-
-
-def flatten_mapping(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Full name and value of each entry of nested mappings that is no filled mapping itself.
-
-    Without a name, ``value`` is a whole document, and names begin with its keys.
-    """
-    if isinstance(value, dict) and value:
-        for key, inner in value.items():
-            yield from flatten_mapping(inner, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, value
 
 
 def _spoken(value: Any) -> str:

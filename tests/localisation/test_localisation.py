@@ -9,7 +9,7 @@ from damages import KINDS, cases
 from localised import localise, repaired_damages
 from onnxruntime.quantization import quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
-from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
+from quantised_networks import EXACT, NETWORKS, QUANTISATIONS, digits, model, quantised, trained
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.finer_scales import FinerScales
@@ -45,6 +45,7 @@ def matched(network, how):
 PAIRS = [(network, how) for network in NETWORKS for how in QUANTISATIONS]
 
 
+@EXACT
 @pytest.mark.parametrize(("network", "how"), every(2, PAIRS))
 def test_no_node_in_float_is_the_compressed_model_and_all_are_the_original(network, how):
     pair = matched(network, how)

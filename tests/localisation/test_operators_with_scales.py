@@ -4,7 +4,7 @@ import numpy as np
 import onnx
 import pytest
 from onnxruntime.quantization import quantize_dynamic
-from quantised_networks import model, quantised, trained
+from quantised_networks import EXACT, model, quantised, trained
 
 from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import hybrid_model, serialise_checked
@@ -57,6 +57,7 @@ def product(nodes="", **constants):
     return onnx_model(text, **constants)
 
 
+@EXACT
 @pytest.mark.parametrize("directions", [1, 2])
 def test_a_layer_that_quantises_by_itself_gets_a_scale_for_each_channel(tmp_path, directions):
     original = recurrent(directions)
@@ -72,6 +73,7 @@ def test_a_layer_that_quantises_by_itself_gets_a_scale_for_each_channel(tmp_path
     assert after < before / 3
 
 
+@EXACT
 @pytest.mark.parametrize("kind", ["MatMul", "Gemm", "Conv"])
 def test_dynamically_quantised_nodes_get_scales_for_each_channel(tmp_path, kind):
     shape = {"MatMul": (8, 3), "Gemm": (3, 8), "Conv": (3, 8, 1)}[kind]
@@ -133,6 +135,7 @@ def test_pruned_floats_behind_a_turn_are_found():
     assert not match_nodes(pair_graphs(turned(weights), turned(weights))).nodes
 
 
+@EXACT
 @pytest.mark.parametrize("how", ["per_tensor", "qoperator", "dynamic"])
 @pytest.mark.parametrize("opset", [11, 12])
 def test_files_of_old_operator_sets_get_scales_of_channels(how, opset):

@@ -71,7 +71,8 @@ def save_programs(folder):
         program = torch.export.export(module, given, words, dynamic_shapes=sizes)
         torch.export.save(program, folder / f"{name}.pt2")
         tensors = [t for t in torch.utils._pytree.tree_leaves((given, words)) if t is not None]
-        outputs = torch.utils._pytree.tree_leaves(program.module()(*given, **words))
+        with torch.no_grad():  # as in use: a recurrent layer has another kernel then
+            outputs = torch.utils._pytree.tree_leaves(program.module()(*given, **words))
         programs[name] = folder / f"{name}.pt2", tensors, outputs
     return programs
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.statistics import exact_interval
 from asterism.localisation.running import Run, Session, run_in_threads
@@ -26,16 +26,17 @@ _REMEDY = (
     "option session.x64quantprecision to 1"
 )
 
+#: The sum of an unsigned and a signed integer's products, twice.
+_SUM = """<ir_version: 8, opset_import: ["": 17]>
+    sum (uint8[1,2] inputs) => (int32[1,1] sums) <int8[2,1] weights = {127, 127}> {
+        sums = MatMulInteger (inputs, weights)
+    }"""
+
 
 @cache
 def cuts_sums_off() -> bool:
     """Whether ONNX Runtime cuts off the sum of the two largest products of 8-bit integers here."""
-    weights = numpy_helper.from_array(np.full((2, 1), 127, np.int8), "weights")
-    node = helper.make_node("MatMulInteger", ["inputs", "weights"], ["sums"])
-    inputs = helper.make_tensor_value_info("inputs", TensorProto.UINT8, [1, 2])
-    sums = helper.make_tensor_value_info("sums", TensorProto.INT32, [1, 1])
-    graph = helper.make_graph([node], "sum", [inputs], [sums], [weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = onnx.parser.parse_model(_SUM)
     session = open_session(model.SerializeToString(), "a sum of two products")
     (found,) = session.run(None, {"inputs": np.full((1, 2), 255, np.uint8)})
     return int(found[0, 0]) != 2 * 255 * 127

@@ -48,7 +48,8 @@ def describe_cut_sums(
     """What a verdict has to say about answers that cut sums change.
 
     The compressed file is run once more without ONNX Runtime's optimisations, that is, without
-    its kernels for 8-bit products. This is no remedy where the file itself names such operators.
+    its kernels for 8-bit products. A file that names operators of such kernels itself answers as
+    before then, and nothing is said of it.
 
     Args:
         pair: both files.

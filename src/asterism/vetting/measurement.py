@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,8 @@ def compare_with_device(vetted: VettingSession) -> DeviceFindings:
             if any(one.made_here for one in operators) and cuts_sums_off():
                 some = slice(_RUN_AGAIN)
                 items, deviates = vetted.inputs.items[some], vetted.deviates[some]
-                told += describe_cut_sums(pair, items, deviates, confidence)
+                with suppress(UserError):  # what else is known of the file is told all the same
+                    told += describe_cut_sums(pair, items, deviates, confidence)
     except UserError:  # another format, or a graph that is not run node by node
         return nothing
     if found is not None:

@@ -8,10 +8,11 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import stage_run
+from asterism.core.settings import machine
 from asterism.data import DataParams, load
 from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.keras_models.reading import save_keras
-from asterism.models.params import AnyClassifierParams
+from asterism.models.params import AnyClassifierParams, ClassifierParams
 from asterism.models.training.image_classifier import obtain_classifier
 
 
@@ -45,10 +46,12 @@ def train(params: Params, checkpoint: Checkpoint) -> None:
     save_keras(model, Path("artifacts/train_classifier/model.keras"))
     epochs = np.arange(1, len(history["loss"]) + 1)
     write_table(Path("plots/train_classifier/history.csv"), {"epoch": epochs, **history})
-    write_json(
-        Path("metrics/train_classifier.json"),
-        {
-            "test_accuracy": float((predicted == data.test_labels).mean()),
-            "parameters": int(model.count_params()),
-        },
-    )
+    metrics: dict[str, float | int | str] = {
+        "test_accuracy": float((predicted == data.test_labels).mean()),
+        "parameters": int(model.count_params()),
+    }
+    classifier, device = params.classifier, machine.device()
+    by_torch = isinstance(classifier, ClassifierParams) and classifier.trained_by == "torch"
+    if by_torch and device != "cpu":
+        metrics["device"] = device  # its sums differ in their last bits from the CPU's
+    write_json(Path("metrics/train_classifier.json"), metrics)

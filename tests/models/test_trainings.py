@@ -243,6 +243,22 @@ def test_bfloat16_learns_nearly_the_same():
         np.testing.assert_allclose(rounded, whole, atol=1e-3)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_learns_nearly_the_same_and_has_the_same_weights_again():
+    data, params = digits(64, 5), TrainingParams(**TRAINING | {"optimizer": "sgd", "epochs": 1})
+    trained = []
+    for device in ("cpu", "cuda", "cuda"):
+        keras.utils.set_random_seed(2)
+        model = build_architecture("lenet4", data.image_shape, data.classes, key="x")
+        options = TorchOptions(augment=True, device=device)
+        inputs = UNIT.apply(data.train_images)
+        train_by_torch(model, inputs, data.train_labels, params, 1, options)
+        trained.append(model.get_weights())
+    for on_cpu, on_gpu, again in zip(*trained, strict=True):
+        np.testing.assert_allclose(on_gpu, on_cpu, atol=1e-3)
+        np.testing.assert_array_equal(on_gpu, again)
+
+
 def test_a_recurrent_network_learns():
     model, accuracy = train_rnn(recurrent("lstm", [24], "torch"), digits(), 0)
     assert accuracy[1] > accuracy[0]

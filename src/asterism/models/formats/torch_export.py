@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.core.settings import machine
 from asterism.models.foreign.torch_archive import rewrite_program
 from asterism.models.formats import FORMATS, Format, Runtime, Tensors, as_array
 from asterism.models.signatures.signature import Signature
@@ -116,21 +115,6 @@ def save_program(program: torch.export.ExportedProgram, path: Path) -> None:
     torch.export.save(program, path)
 
 
-def require_device() -> str:
-    """The device of ``machine.yaml``, where PyTorch has it.
-
-    Raises:
-        UserError: it has not.
-    """
-    import torch
-
-    device, seen = machine.device(), torch.cuda.device_count()
-    if device != "cpu" and (torch.device(device).index or 0) >= seen:
-        named = machine.how_to_set("device")
-        raise UserError(f"{named} is {device!r}, but PyTorch sees {seen} GPUs here")
-    return device
-
-
 def open_program(path: Path) -> TorchRuntime:
     """An exported PyTorch program, on the device of ``machine.yaml``.
 
@@ -138,6 +122,8 @@ def open_program(path: Path) -> TorchRuntime:
         UserError: PyTorch has no such device, or see
             :func:`~asterism.models.foreign.torch_archive.rewrite_program`.
     """
+    from asterism.models.devices import require_device
+
     program, device = rewrite_program(path), require_device()
     module, named = program.module(device), program.names.theirs
     return TorchRuntime(module, signature_of_graph(module.graph, named), device, named)

@@ -89,17 +89,24 @@ def train_classifier(
     seed: int,
     checkpoint: Checkpoint | None = None,
 ) -> tuple[keras.Model, dict[str, list[float]]]:
-    """A trained classifier of preprocessed images, and its loss and accuracy by epoch."""
+    """A trained classifier of preprocessed images, and its loss and accuracy by epoch.
+
+    PyTorch trains on the device of ``machine.yaml``, and Keras on the CPU.
+
+    Raises:
+        UserError: PyTorch has no such device or optimiser, or the images do not suit the network.
+    """
     make_deterministic(seed, "train_classifier")
     model = build_architecture(
         params.architecture, data.image_shape, data.classes, key="classifier.architecture"
     )
     inputs, labels = preprocessing.apply(data.train_images), data.train_labels
     if params.trained_by == "torch":
+        from asterism.models.devices import require_device
         from asterism.models.training.torch_fitting import TorchOptions, train_by_torch
 
         rate, bfloat16 = partial(_learning_rate, params), params.precision == "bfloat16"
-        options = TorchOptions(rate, params.augment, bfloat16, checkpoint)
+        options = TorchOptions(rate, params.augment, bfloat16, checkpoint, require_device())
         return model, train_by_torch(model, inputs, labels, params.training, seed, options)
     trained = _augmented(model) if params.augment else model
     compile_for(trained, params.training)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,6 +50,7 @@ def deterministic(seed: int, *path: str | int) -> Iterator[None]:
     More than one thread is slower where other processes take the cores. See
     :func:`~.fitting.make_deterministic`.
     """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else a GPU's sums vary
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     torch.manual_seed(spawn_integer(seed, *path))
     torch.set_num_threads(1)
@@ -69,12 +71,15 @@ class TorchOptions:
         augment: whether images are shifted by up to an eighth and mirrored.
         bfloat16: whether convolutions and products compute in bfloat16.
         checkpoint: keeps the state after an epoch, with which the training resumes; None for none.
+        device: on which it runs. Random numbers are drawn on the CPU, so batches and shifts are the
+            same on each device, and a training may resume on another.
     """
 
     rate: Callable[[int, int], float] | None = None
     augment: bool = False
     bfloat16: bool = False
     checkpoint: Checkpoint | None = None
+    device: str = "cpu"
 
 
 def train_by_torch(
@@ -103,7 +108,7 @@ def fit_by_torch(
     """Train a classifier in a block of :func:`deterministic`, under a progress bar.
 
     Args:
-        copy: is changed.
+        copy: is changed, and lies on the CPU before and after.
         inputs: as the Keras model takes them, ``(N, ...)``.
         labels: ``(N,)``.
         params: optimiser, batch size and number of epochs.
@@ -115,8 +120,10 @@ def fit_by_torch(
     Raises:
         UserError: PyTorch has no such optimiser.
     """
+    copy.to(options.device)
     training = _Training(copy, _optimiser(params, copy), {"loss": [], "accuracy": []})
-    given, wanted = as_torch_takes(inputs), torch.from_numpy(labels.astype(np.int64))
+    given = as_torch_takes(inputs).to(options.device)
+    wanted = torch.from_numpy(labels.astype(np.int64)).to(options.device)
     if options.checkpoint is not None:
         options.checkpoint.restore(training.load)
     history = training.history
@@ -128,7 +135,7 @@ def fit_by_torch(
             bar.update()
             if options.checkpoint is not None and options.checkpoint.is_due():
                 options.checkpoint.save(training.save)
-    copy.eval()
+    copy.to("cpu").eval()
     return history
 
 
@@ -156,7 +163,7 @@ class _Training:
             if options.rate is not None:
                 self.steps.param_groups[0]["lr"] = options.rate(epoch, number)
             taken = _shifted_and_mirrored(inputs[rows]) if options.augment else inputs[rows]
-            with torch.autocast("cpu", torch.bfloat16, enabled=options.bfloat16):
+            with torch.autocast(inputs.device.type, torch.bfloat16, enabled=options.bfloat16):
                 logits = self.copy.logits(taken).float()
             error = f.cross_entropy(logits, labels[rows])
             self.steps.zero_grad()
@@ -173,7 +180,7 @@ class _Training:
         tensors = {f"weights/{name}": value for name, value in self.copy.state_dict().items()}
         for number, values in state.items():
             tensors |= {f"steps/{number}/{name}": value for name, value in values.items()}
-        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        arrays = {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
         arrays |= {name: np.asarray(values) for name, values in self.history.items()}
         write_arrays(folder / _STATE, random=torch.get_rng_state().numpy(), **arrays)
 

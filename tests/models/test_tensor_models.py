@@ -48,6 +48,15 @@ def test_a_model_that_mixes_a_batch_gets_rows_alone(tmp_path):
     assert np.array_equal(model.predict(ROWS), np.zeros_like(ROWS))
 
 
+def test_a_model_that_rounds_by_the_range_of_a_fixed_batch_gets_rows_alone():
+    def run(rows):
+        step = np.abs(rows).max() / 7
+        return np.round(rows / step) * step
+
+    model = batching.IndependentRows(run, 4, ROWS[:16])
+    assert np.array_equal(model(ROWS), np.concatenate([run(row[None]) for row in ROWS]))
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_every_size_into_which_a_call_is_cut_is_tried(fails):
     def run(rows):

@@ -278,12 +278,27 @@ def test_a_repaired_program_is_written_in_the_same_bytes(digits, graph, tmp_path
     assert written[0] == written[1]
 
 
-def test_a_module_whose_answers_depend_on_others_is_asked_one_by_one(digits):
+class Saturated(nn.Module):
+    """Sigmoids so steep that most answers are next to 0 or 1, whatever lies beside an input."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        return torch.sigmoid(50 * self.net(x))
+
+
+@pytest.mark.parametrize(
+    ("head", "comparison"), [(nn.Identity, "top_label"), (Saturated, "multi_label")]
+)
+def test_a_module_whose_answers_depend_on_others_is_asked_one_by_one(digits, head, comparison):
     net, rows, _ = digits
+    net = nn.Sequential(net) if head is nn.Identity else head(net)
     dynamic = torch.ao.quantization.quantize_dynamic(net, {nn.Linear})
     plain, alone = (ModuleRuntime(module, "net", rows.numpy()) for module in (net, dynamic))
     assert (plain.fixed_batch, alone.fixed_batch) == (None, 1)
-    found = vet(net, dynamic, rows[:100], comparison="top_label", overrides=FEW)
+    found = vet(net, dynamic, rows[:100], comparison=comparison, overrides=FEW)
     with torch.no_grad():
         by_hand = np.concatenate([dynamic(row[None]).numpy() for row in rows[:100]])
     np.testing.assert_array_equal(found.compressed, by_hand)

@@ -20,9 +20,8 @@ from asterism.models.signatures.torch import is_form, operator_family, operator_
 if TYPE_CHECKING:
     import torch
 
-#: Inputs that are asked together and one by one, and how far rounding alone moves an answer, as a
-#: share of the largest.
-_COMPARED, _ROUNDING = 4, 1e-4
+#: Inputs of the calls that show whether an answer depends on the others of a call.
+_COMPARED = 4
 
 
 class ModuleRuntime(Runtime):
@@ -107,16 +106,20 @@ class ModuleRuntime(Runtime):
         return other
 
     def _depends_on_others(self, rows: NDArray[Any]) -> bool:
-        """Whether an input's answer depends on those beside it, as by dynamic quantisation."""
+        """Whether an input's answer depends on those beside it, as by dynamic quantisation.
+
+        Calls of one size give the same bytes for an input in the same place, whichever inputs lie
+        beside it, unless the module looks at them.
+        """
         together = named_arrays(self._answer(rows))
-        alone = [named_arrays(self._answer(rows[i : i + 1])) for i in range(len(rows))]
-        for name, values in together.items():
-            separate = np.concatenate([answer[name] for answer in alone])
-            if values.shape != separate.shape:
-                return True
-            largest = float(np.abs(np.nan_to_num(separate.astype(np.float64))).max(initial=0))
-            if not np.allclose(values, separate, 0, _ROUNDING * largest, equal_nan=True):
-                return True
+        for place in range(len(rows) - 1):
+            copies = np.repeat(rows[place : place + 1], len(rows), axis=0)
+            for name, values in named_arrays(self._answer(copies)).items():
+                mixed = together[name]
+                if mixed.shape[:1] != (len(rows),) or mixed.shape != values.shape:
+                    return True
+                if not np.array_equal(mixed[place], values[place], equal_nan=True):
+                    return True
         return False
 
     def _answer(self, array: NDArray[Any]) -> Any:

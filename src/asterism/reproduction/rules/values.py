@@ -90,7 +90,7 @@ class NearValue(Rule):
 @RULES.register("at_least")
 @dataclass(frozen=True, kw_only=True)
 class AtLeast(Rule):
-    """The whole interval of the mean reaches a bound that the statement itself names.
+    """The whole interval of the mean reaches a bound, which as a rule the statement itself names.
 
     Attributes:
         bound: the claim holds from here on.

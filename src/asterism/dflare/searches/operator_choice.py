@@ -26,6 +26,8 @@ _ENOUGH = 32
 class OperatorChoice:
     """How often each operator helped each trajectory, and which one is chosen next.
 
+    The paper divides successes by the uses plus 1e-7, which ranks operators alike but for ties.
+
     Args:
         trajectories: how many there are.
         operators: how many there are.

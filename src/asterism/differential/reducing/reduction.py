@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.folders import list_plain_files
+from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.differential.reducing.params import ReduceParams
@@ -22,23 +26,19 @@ from asterism.differential.reducing.reduce import (
 from asterism.differential.reducing.seed_models import make_seed_model
 from asterism.memo.graphs.coverage import covered_elements
 from asterism.memo.graphs.graph import Graph, Node
-from asterism.memo.graphs.input_sizes import InputSizes, Shapes
 from asterism.memo.graphs.keras_build import build_model
-from asterism.memo.graphs.keras_read import read_json_graph, read_keras_graph
+from asterism.memo.graphs.keras_read import (
+    InputSizes,
+    Shapes,
+    read_json_graph,
+    read_keras_graph,
+)
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.weights import Arrays
-from asterism.models.keras_models.reading import load_keras
+from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 
 if TYPE_CHECKING:
     import keras
-
-
-from collections import Counter
-from collections.abc import Iterator, Sequence
-
-from asterism.core.files.folders import list_plain_files
-from asterism.core.files.user_files import NO_FILE
-from asterism.models.keras_models.reading import KERAS_SUFFIXES
 
 
 @dataclass(frozen=True)

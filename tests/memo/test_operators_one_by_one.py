@@ -485,7 +485,7 @@ def test_a_copied_last_layer_is_the_output():
 
 
 def test_wanted_is_what_no_model_has_covered_and_nothing_where_all_is():
-    options = set(universe()["Conv2D"].parameter("padding").options)
+    options = set(universe()["Conv2D"].known["padding"].options)
     covered = Coverage(parameters={("Conv2D", "padding", "same"), ("Conv2D", "strides", "valid")})
     drawn = {MutationContext(stream(1, n), covered).wanted("Conv2D", "padding") for n in range(40)}
     assert drawn == options - {"same"}

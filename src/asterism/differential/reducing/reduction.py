@@ -18,6 +18,7 @@ from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduce import (
+    KEPT,
     count_multiplications,
     narrow_layers,
     reduce_model,
@@ -119,8 +120,8 @@ def _named(node: Node, model: str) -> Node:
 def _row(
     name: str, before: Graph, after: Graph, model: keras.Model, smaller: keras.Model
 ) -> dict[str, Any]:
-    first, second = covered_elements(before), covered_elements(after)
-    return {
+    first, second = covered_elements(before).counted, covered_elements(after).counted
+    row = {
         "model": name,
         "layers": len(before.layers),
         "layers_reduced": len(after.layers),
@@ -128,13 +129,10 @@ def _row(
         "multiplications_reduced": count_multiplications(after),
         "weights": model.count_params(),
         "weights_reduced": smaller.count_params(),
-        "types": len(first.types),
-        "types_kept": len(first.types & second.types),
-        "pairs": len(first.pairs),
-        "pairs_kept": len(first.pairs & second.pairs),
-        "parameters": len(first.parameters),
-        "parameters_kept": len(first.parameters & second.parameters),
     }
+    for kind in KEPT:
+        row |= {kind: len(first[kind]), f"{kind}_kept": len(first[kind] & second[kind])}
+    return row
 
 
 def _inference(model: keras.Model, sizes: InputSizes, runs: int) -> float:

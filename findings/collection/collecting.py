@@ -11,6 +11,7 @@ from typing import Any
 from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.files.folders import require_private
 from asterism.core.files.limits import read_within_limit
+from asterism.core.files.records import record_from
 from asterism.core.files.user_files import resolve_inside
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.environments import installed_versions
@@ -73,7 +74,7 @@ def candidates_of(
     for value in read_json(triaged / UNIQUE):
         folder = resolve_inside(triaged, str(value["folder"]), str(triaged / UNIQUE))
         require_private(folder / REPRO)
-        finding = Finding.from_json(value["finding"])
+        finding = record_from(Finding, value["finding"])
         issue = find_known_issue(known, value["signature"], finding.distributions)
         if value["limit"] or (issue is not None and issue.limit):
             outcome.limits += 1
@@ -134,7 +135,7 @@ def unique_of(collection: Path, entries: Iterable[CollectedFinding]) -> list[Uni
         if entry.source != "layer":
             continue
         graph = graph_from_json(read_json(collection / entry.name / "model.json"))
-        finding = Finding.from_json(entry.finding)
+        finding = record_from(Finding, entry.finding)
         layer, size = layer_at_fault(graph, _at_fault(graph, finding, "")), len(graph.layers)
         for signature in filter(names_place, (entry.signature, *entry.also)):
             own = layer if signature == entry.signature else None
@@ -143,7 +144,7 @@ def unique_of(collection: Path, entries: Iterable[CollectedFinding]) -> list[Uni
 
 
 def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
-    graph, finding = graph_from_json(value["graph"]), Finding.from_json(value["finding"])
+    graph, finding = graph_from_json(value["graph"]), record_from(Finding, value["finding"])
     node = _at_fault(graph, finding, value["layer"])
     layer = graph.nodes[node].type
     parameters = _needed(graph, node)

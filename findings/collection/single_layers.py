@@ -109,7 +109,7 @@ def _config(
 ) -> Config:
     """Everything at its default but the parameter in question."""
     config = spec.draw(rng, inputs, variation=0.0)
-    chosen = None if parameter is None else spec.parameter(parameter)
+    chosen = None if parameter is None else spec.known.get(parameter)
     if chosen is not None:
         config[chosen.name] = chosen.draw(rng, inputs, option)
     return config

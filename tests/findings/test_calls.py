@@ -25,7 +25,7 @@ from asterism.differential.oracle.finding import (
     Finding,
 )
 from asterism.differential.report.confirming import run_script
-from asterism.differential.report.decisions import exception_and_words
+from asterism.differential.report.decisions import ScriptDecision
 from collection.calls.call import (
     FRAMEWORKS,
     VARIANTS,
@@ -329,7 +329,7 @@ def test_the_innermost_condition_of_openvino_tells_failures_apart():
     head = "Check 'false' failed at report.cpp:151: FrontEnd API failed. -- aten::hstack: "
     cause = "Check 'is_axis_valid(axis, r)' failed at util.cpp:336: Axis 1 out of the range [-1, 0]"
     finding = Finding(0, ERROR, "run", "openvino", ("pytorch",), message=head + cause)
-    _, words = exception_and_words(finding)
+    _, words = ScriptDecision("", finding=finding).recorded
     assert words[0] == "is_axis_valid(axis, r)" and "Axis" in words
     older = head.replace("false", "is_conversion_successful") + cause
     assert all(word in older for word in words)

@@ -9,6 +9,7 @@ from small_findings import facts
 
 from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.records import record_from
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.adapters.backend_names import REFERENCES
@@ -65,7 +66,7 @@ def test_it_tries_the_shares_and_keeps_and_counts_what_stands_apart(tmp_path, mo
     run_piece({"a": branching()}, settings_with("jax:jit"), tmp_path / "piece", [])
     assert asked[0][-2:] == (0.25, 0.5)
     (value,) = read_json(tmp_path / "piece" / EXCLUDED)
-    assert Finding.from_json(value).symptom == SILENT_ACCEPTANCE
+    assert record_from(Finding, value).symptom == SILENT_ACCEPTANCE
     piece = read_json(tmp_path / "piece" / FACTS)
     assert piece["judged"]["apart"] == {SILENT_ACCEPTANCE: 1}
     text = campaign_page([], facts(pieces=[piece, {"models": 1, **TOOK}]))

@@ -6,10 +6,8 @@ from types import ModuleType, SimpleNamespace
 
 import keras
 import numpy as np
-import onnx
 import pytest
 import torch
-from onnx import TensorProto, helper, numpy_helper
 
 from asterism.differential.adapters import torchvision
 from asterism.differential.adapters.code import Prepared
@@ -18,6 +16,7 @@ from asterism.differential.adapters.model_under_test import ModelUnderTest
 from asterism.differential.converters import onnx as onnx_converters
 from libraries.small_runs import cotangent
 from models.small_litert import LiteFile
+from onnx_texts import write_onnx
 
 W = np.arange(6, dtype=np.float32).reshape(3, 2) - 2
 A = np.float32([[1, 2, 3], [0, -1, 2]])
@@ -27,23 +26,9 @@ EXPECTED = [A @ W - B, -B]
 
 def onnx_file(path):
     """``a @ w - b`` and ``-b``, from ``a`` and ``b``."""
-    nodes = [
-        helper.make_node("MatMul", ["a", "w"], ["m"]),
-        helper.make_node("Sub", ["m", "b"], ["first"]),
-        helper.make_node("Neg", ["b"], ["second"]),
-    ]
-    value = helper.make_tensor_value_info
-    float_ = TensorProto.FLOAT
-    graph = helper.make_graph(
-        nodes,
-        "net",
-        [value("a", float_, ["n", 3]), value("b", float_, ["n", 2])],
-        [value("first", float_, ["n", 2]), value("second", float_, ["n", 2])],
-        [numpy_helper.from_array(W, "w")],
-    )
-    opset = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
-    return path
+    sides = "(float[n,3] a, float[n,2] b) => (float[n,2] first, float[n,2] second)"
+    nodes = "{ m = MatMul (a, w) first = Sub (m, b) second = Neg (b) }"
+    return write_onnx(path, f"{sides} {nodes}", w=W)
 
 
 def lite_file(path):

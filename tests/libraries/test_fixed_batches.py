@@ -10,10 +10,10 @@ from asterism.differential.engine.tasks import Task
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries.small_results import chained
-from libraries.small_runs import task_of, working
+from libraries.small_runs import task_of
 from memo.small_graphs import layer, recurrent
 
-BACKENDS = ("tensorflow:eager", "litert:tflite")
+BACKENDS = POOL = ("tensorflow:eager", "litert:tflite")
 SEQUENCE, IMAGES = Tensor((5, 3)), Tensor((4, 6, 2))
 MODELS = {
     "LSTM": recurrent(),
@@ -31,12 +31,6 @@ TWO_INPUTS = Graph(
         3: Node("Subtract", {"dtype": "float32"}, (2, 1)),
     }
 )
-
-
-@pytest.fixture(scope="module")
-def worker_pool():
-    with working(BACKENDS) as made:
-        yield made
 
 
 def run(worker_pool, graph, distribution="normal", batch=None):

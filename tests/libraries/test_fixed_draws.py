@@ -10,7 +10,7 @@ from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.layers import universe
 from libraries.faulty_copies import UnscaledJax, UnscaledPyTorch
 from libraries.small_results import chained, verdict_on
-from libraries.small_runs import differentiating, python, task_of, worker_environment, working
+from libraries.small_runs import differentiating, python, task_of, worker_environment
 from memo.small_graphs import layer
 
 REFERENCES = differentiating(r for r in FLOAT64 if r not in OF_GRAPHS.probes)
@@ -19,6 +19,7 @@ TRAINED = (
     *("pytorch:eager", "jax:eager", "jax:jit"),
 )
 COPIES = (f"{UnscaledPyTorch.name}:eager", f"{UnscaledJax.name}:eager")
+POOL, ENVIRONMENT = (*REFERENCES, *TRAINED, *COPIES), worker_environment("libraries.faulty_copies")
 
 _RECURRENT = {"units": 3, "dropout": 0.3, "recurrent_dropout": 0.4}
 _CONVOLUTIONAL = {"filters": 2, "dropout": 0.3, "recurrent_dropout": 0.4}
@@ -153,14 +154,6 @@ def test_what_is_relied_upon_in_keras_and_in_the_libraries(tmp_path):
         np.testing.assert_allclose(np.unique(array), [0, 4 / 3], rtol=1e-6)
         assert 0.1 < (array == 0).mean() < 0.4
     assert (rows == rows[:, :1]).all()
-
-
-@pytest.fixture(scope="module")
-def worker_pool():
-    environment = worker_environment("libraries.faulty_copies")
-    wanted = (*REFERENCES, *TRAINED, *COPIES)
-    with working(wanted, environment=environment) as made:
-        yield made
 
 
 def asked(worker_pool, graph, *backends, question="training"):

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 
+from asterism.core.files.records import record_from
 from asterism.differential.adapters.backend_names import FLOAT64
 from asterism.differential.adapters.code import BackendCode, Prepared, overwritten
 from asterism.differential.adapters.library import LIBRARIES
@@ -86,7 +87,7 @@ def test_wrong_buffers_are_a_symptom_of_their_own():
     given = {"pytorch:compile": ExecutionOutcome(0, *wrong), "jax:jit": []}
     (found,) = verdict_on(STEPS, made_result(given, OVERWRITTEN)).findings
     assert (found.symptom, found.library) == ("wrong buffers", "pytorch")
-    assert Finding.from_json(found.to_json()) == found
+    assert record_from(Finding, found.to_json()) == found
 
 
 @pytest.mark.parametrize(("library", "option"), [("tensorflow", "xla"), ("onnxruntime", "tf2onnx")])

@@ -9,13 +9,13 @@ from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import compared_nodes, sample_inputs
 from asterism.differential.engine.tasks import Task
 from asterism.differential.oracle.finding import defect_signature
-from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.memo.graphs.graph import Graph, input_node
 from libraries.small_results import chained, made_finding, verdict_on
-from libraries.small_runs import cotangent, differentiating, task_of, working
+from libraries.small_runs import cotangent, differentiating, task_of
 from memo.small_graphs import layer
 
 #: Those that differentiate: all but the NumPy reference.
-BACKENDS = (
+BACKENDS = POOL = (
     "tensorflow:eager",
     "pytorch:eager",
     "jax:jit",
@@ -23,18 +23,7 @@ BACKENDS = (
 )
 GRAPH = chained((5,), layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1))
 EMBEDDED = Graph({0: input_node((3,), "int32"), 1: input_node((3,))})
-INTEGERS = Graph(
-    {
-        0: input_node((3,), "int32"),
-        1: Node("Embedding", {"input_dim": 5, "output_dim": 2, "dtype": "float32"}, (0,), seed=1),
-    }
-)
-
-
-@pytest.fixture(scope="module")
-def worker_pool():
-    with working(BACKENDS) as made:
-        yield made
+INTEGERS = chained((3,), layer("Embedding", input_dim=5, output_dim=2), dtype="int32")
 
 
 def weighted(outputs):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from asterism.core.files.records import record_from
 from asterism.differential.adapters.backend_names import FLOAT64, OF_GRAPHS, REFERENCES
 from asterism.differential.engine.messages import (
     find_abort_message,
@@ -107,7 +108,7 @@ def test_the_odd_reference_is_named_and_blames_nobody(reference, other):
     (found,) = findings(wrong={reference: other})
     assert (found.symptom, found.backends) == ("reference differs", (reference,))
     assert found.agreeing == tuple(r for r in REFERENCES if r != reference)
-    assert Finding.from_json(found.to_json()).by_values
+    assert record_from(Finding, found.to_json()).by_values
 
 
 def test_a_reference_that_is_outvoted_excuses_no_backend():
@@ -382,7 +383,7 @@ def test_signatures_are_stable():
     assert message_skeleton("shape [3, 4] of 'abc' is bad") == "shape of is bad"
     assert "0x7f" not in strip_volatile_parts("at 0x7fab12 in /tmp/x/y.py")
     assert "/tmp" not in strip_volatile_parts("/tmp/x/y.py")
-    assert Finding.from_json(one.to_json()) == one
+    assert record_from(Finding, one.to_json()) == one
 
 
 def test_a_findings_excess_is_written_with_two_digits_and_finite():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.records import record_from
 from asterism.differential.adapters.backend_names import FLOAT64, REFERENCES
 from asterism.differential.engine.execution import execute
 from asterism.differential.engine.inputs import OUTSIDE
@@ -82,7 +83,7 @@ def said(values=None, failed=None):
     given |= {backend: [output] for backend, output in outputs.items()} | (failed or {})
     verdict = verdict_on(branching(), made_result(given, OUTSIDE))
     assert verdict.findings == [] and verdict.unresolved == 0
-    assert all(Finding.from_json(f.to_json()) == f for f in verdict.excluded)
+    assert all(record_from(Finding, f.to_json()) == f for f in verdict.excluded)
     return [(f.symptom, f.library) for f in verdict.excluded]
 
 

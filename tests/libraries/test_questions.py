@@ -33,16 +33,10 @@ while str(ROOT / "benchmarks") in sys.path:  # where a file is called as a packa
 REFERENCES = differentiating((*OF_GRAPHS.references, *OF_GRAPHS.perturbed["float32"]))
 SOUND = ("tensorflow:eager", "pytorch:eager", "jax:vmap_of_gradient")
 FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.shown_by in (*QUESTIONS, RESIZED)}
+POOL = (*REFERENCES, *SOUND, *(f"seeded_pytorch:{name}" for name in FAULTS))
+ENVIRONMENT = worker_environment("seeding.copies", "benchmarks")
 GRAPH = chained((3,), layer("Dense", units=2, activation="tanh"), layer("BatchNormalization"))
 DROPPED = chained((3,), layer("Dense", units=2), layer("Dropout"))
-
-
-@pytest.fixture(scope="module")
-def worker_pool():
-    environment = worker_environment("seeding.copies", "benchmarks")
-    copies = tuple(f"seeded_pytorch:{name}" for name in FAULTS)
-    with working((*REFERENCES, *SOUND, *copies), environment=environment) as made:
-        yield made
 
 
 def asked(worker_pool, graph, question, *backends):

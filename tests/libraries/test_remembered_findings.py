@@ -11,7 +11,7 @@ from asterism.core.resuming.state import RunState
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.differential.params import TriageSettings
 from asterism.differential.shrinking.reducer import NO_CEILING, TriageBudget, TriageDeadline
-from asterism.differential.shrinking.shrink import Shrinker
+from asterism.differential.shrinking.shrink import shrink_model
 from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.differential.triage.shrink_cache import (
     ShrunkFindings,
@@ -146,12 +146,12 @@ def test_what_was_left_is_counted_without_being_asked():
         asked.append(smaller)
         return False
 
-    Shrinker(shows, TriageBudget(1000)).shrink(graph)
+    shrink_model(graph, shows, TriageBudget(1000))
     whole = len(asked)
     for steps in (0, 3, whole - 1):
         asked.clear()
         budget = TriageBudget(steps)
-        Shrinker(shows, budget).shrink(graph)
+        shrink_model(graph, shows, budget)
         assert (len(asked), len(budget.untried)) == (steps, whole - steps)
 
 

@@ -46,7 +46,7 @@ from asterism.differential.shrinking.reproduction import with_dtype
 from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.universe.tensors import INTEGER
 from libraries.small_results import chained, made_finding
-from libraries.small_runs import differentiating, python, working
+from libraries.small_runs import differentiating, python
 from memo.small_graphs import layer
 from thinning import every
 
@@ -134,12 +134,8 @@ def test_the_worker_has_the_lines_of_the_script(tmp_path):
         assert all(line in text for line in code.imports)
 
 
-@pytest.fixture(scope="module")
-def worker_pool():
-    with working(("pytorch:float64",)) as made:
-        yield made
-
-
+#: What says what is right.
+POOL = ("pytorch:float64",)
 #: Each question in each library, other options that build models otherwise, and other inputs.
 RUN = (
     *((f"{library}:eager", q) for library in ("tensorflow", "pytorch", "jax") for q in QUESTIONS),

@@ -2,11 +2,12 @@
 
 import sys
 
+import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
 
 from libraries.small_runs import python
+from onnx_texts import onnx_model
 from places import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
@@ -24,15 +25,9 @@ def test_there_are_a_hundred_faults_each_in_a_model_that_has_the_layer():
 
 
 def test_an_edited_file_differs_in_what_its_fault_says():
-    nodes = [
-        helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=1),
-        helper.make_node("Relu", ["y"], ["z"]),
-    ]
-    weight = helper.make_tensor("w", TensorProto.FLOAT, (2, 2), [1.0, 2.0, 3.0, 4.0])
-    bias = helper.make_tensor("b", TensorProto.FLOAT, (2,), [1.0, 2.0])
-    sides = [helper.make_tensor_value_info(n, TensorProto.FLOAT, (1, 2)) for n in "xz"]
-    graph = helper.make_graph(nodes, "g", sides[:1], sides[1:], [weight, bias])
-    content = helper.make_model(graph).SerializeToString()
+    text = "(float[1,2] x) => (float[1,2] z) { y = Gemm <transB = 1> (x, w, b) z = Relu (y) }"
+    weights = {"w": np.float32([[1, 2], [3, 4]]), "b": np.float32([1, 2])}
+    content = onnx_model(text, **weights).SerializeToString()
 
     def model(fault):
         made = onnx.load_model_from_string(edited(content, fault))

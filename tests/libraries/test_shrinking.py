@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from asterism.differential.oracle.finding import Finding
 from asterism.differential.shrinking.reducer import TriageBudget
-from asterism.differential.shrinking.shrink import Shrinker
+from asterism.differential.shrinking.shrink import shrink_model
 from asterism.differential.shrinking.unique_finding import LayerAtFault, layer_at_fault
 from asterism.differential.triage.groups import group_findings
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node
@@ -37,7 +37,7 @@ def test_one_layer_at_fault_is_all_that_is_left(kinds, at, known):
     graph = straight(kinds)
     suspect = graph.layers[at % len(kinds)]
     shows = Asked(graph.nodes[suspect].type)
-    small = Shrinker(shows, TriageBudget(200)).shrink(graph, suspect if known else None)
+    small = shrink_model(graph, shows, TriageBudget(200), suspect if known else None)
     assert types(small) == shows.wanted
     assert small.nodes[small.inputs[0]].config["shape"] == [1]
 
@@ -48,7 +48,7 @@ def test_two_layers_that_only_fail_together_both_stay(kinds, data):
     one = data.draw(st.integers(0, len(kinds) - 2))
     two = data.draw(st.integers(one + 1, len(kinds) - 1))
     shows = Asked(kinds[one], kinds[two])
-    small = Shrinker(shows, TriageBudget(500)).shrink(graph, graph.layers[two])
+    small = shrink_model(graph, shows, TriageBudget(500), graph.layers[two])
     assert types(small) == shows.wanted
 
 
@@ -60,14 +60,14 @@ def test_outputs_that_only_fail_together_both_stay():
     def shows(candidate):
         return {"ReLU", "LeakyReLU"} <= {candidate.nodes[o].type for o in candidate.outputs}
 
-    small = Shrinker(shows, TriageBudget(100)).shrink(graph, graph.layers[0])
+    small = shrink_model(graph, shows, TriageBudget(100), graph.layers[0])
     assert sorted(types(small)) == ["LeakyReLU", "ReLU"]
 
 
 def test_nothing_is_asked_twice():
     graph = straight(["Dense", "ReLU"] * 8 + ["LeakyReLU"])
     shows = Asked("Dense", "ReLU", "LeakyReLU")
-    small = Shrinker(shows, TriageBudget(500)).shrink(graph)
+    small = shrink_model(graph, shows, TriageBudget(500))
     assert types(small) == shows.wanted
     rejected = [g for g in list(shows.graphs) if not shows(graph_from_json(g))]
     assert len(rejected) == len({str(g) for g in rejected})
@@ -78,11 +78,10 @@ def test_it_says_that_it_was_stopped_exactly_where_more_steps_were_wanted(kinds,
     graph, at = straight(kinds), st.integers(0, len(kinds) - 1)
     wanted = [kinds[i] for i in sorted({data.draw(at), data.draw(at)})]
     all_steps = Asked(*wanted)
-    smallest = Shrinker(all_steps, TriageBudget(1000)).shrink(graph)
+    smallest = shrink_model(graph, all_steps, TriageBudget(1000))
     shows = Asked(*wanted)
     budget = TriageBudget(steps)
-    shrinker = Shrinker(shows, budget)
-    small = shrinker.shrink(graph)
+    small = shrink_model(graph, shows, budget)
     assert bool(budget.untried) == (steps < len(all_steps.graphs))
     assert len(shows.graphs) == min(steps, len(all_steps.graphs))
     assert budget.untried or small == smallest
@@ -107,7 +106,7 @@ def test_the_one_parameter_that_matters_is_found_in_few_steps():
         asked.append(candidate)
         return candidate.nodes[candidate.layers[0]].config["activation"] == "tanh"
 
-    small = Shrinker(shows, TriageBudget(30)).shrink(graph)
+    small = shrink_model(graph, shows, TriageBudget(30))
     node = small.nodes[small.layers[0]]
     assert layer_at_fault(small, small.layers[0]) == LayerAtFault(
         "Dense", frozenset({("activation", "tanh")})
@@ -123,7 +122,7 @@ def test_kernels_and_filters_shrink_with_the_input_as_far_as_they_may():
     def shows(candidate):
         return candidate.nodes[candidate.layers[0]].config["filters"] >= 2
 
-    small = Shrinker(shows, TriageBudget(100)).shrink(graph)
+    small = shrink_model(graph, shows, TriageBudget(100))
     node = small.nodes[small.layers[0]]
     assert (node.config["filters"], node.config["kernel_size"]) == (2, [1, 1])
     assert small.nodes[small.inputs[0]].config["shape"] == [1, 1, 1]

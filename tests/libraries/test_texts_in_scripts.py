@@ -184,7 +184,7 @@ def test_ends_of_processes_are_read(tmp_path):
     for symptom in FAILURES:
         for exception in ("", "SIGSEGV", "exit status 3", "exit status -6", "a.b.<locals>.C"):
             one = replace(FINDING, symptom=symptom, exception=exception)
-            assert Finding.from_json(one.to_json()) == one
+            assert record_from(Finding, one.to_json()) == one
 
 
 @pytest.mark.parametrize(

@@ -224,12 +224,7 @@ def test_opsets_are_varied_where_the_format_has_some(backends, opsets):
 
 
 def test_another_dtype_leaves_integers():
-    graph = Graph(
-        {
-            0: input_node((3,), "int32"),
-            1: Node("Embedding", {"input_dim": 5, "output_dim": 2, "dtype": "float32"}, (0,)),
-        }
-    )
+    graph = chained((3,), layer("Embedding", input_dim=5, output_dim=2), dtype="int32")
     found = with_dtype(graph, "float16")
     assert [node.config["dtype"] for node in found.nodes.values()] == ["int32", "float16"]
     assert found.nodes[1].config["output_dim"] == 2

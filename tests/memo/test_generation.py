@@ -163,8 +163,8 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, monkeypatch, sta
     parts = sorted(part.name for part in (saved / "mutants").iterdir())
     assert parts == [f"{number:08d}.json" for number in range(1, 13)]
     budget = generate_params(models=30)
-    asked = []
-    monkeypatch.setattr(MemoStrategy, "propose", noted(MemoStrategy.propose, asked))
+    asked, propose = [], MemoStrategy.propose
+    monkeypatch.setattr(MemoStrategy, "propose", lambda *given: asked.append(1) or propose(*given))
     resumed = run_campaign(SEEDS, budget, 7, strategy, checkpoint=checkpoint)
     assert asked, "the rest must still be proposed"
     proposals = len(asked)
@@ -173,14 +173,6 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, monkeypatch, sta
     assert resumed.mutants == whole.mutants
     assert resumed.growth == whole.growth
     assert resumed.rejected == whole.rejected
-
-
-def noted(propose, asked):
-    def propose_and_note(self, rng, coverage):
-        asked.append(1)
-        return propose(self, rng, coverage)
-
-    return propose_and_note
 
 
 def test_pairs_are_selected_by_what_they_have_served():

@@ -8,6 +8,7 @@ from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.graphs.coverage import (
     PAPER_PAIRS,
     Coverage,
+    coverage_of,
     covered_elements,
     declared_coverage,
     restrict_to_paper,
@@ -41,15 +42,8 @@ def some_models(count=12):
 MODELS = some_models()
 
 
-def covered(graphs):
-    coverage = Coverage()
-    for graph in graphs:
-        coverage.update(covered_elements(graph))
-    return coverage
-
-
 def test_the_coverages_equal_their_slow_twins():
-    coverage = covered(MODELS)
+    coverage = coverage_of(MODELS)
     assert coverage.types == slow_types(MODELS)
     assert coverage.pairs == slow_pairs(MODELS)
     assert coverage.pairs - coverage.direct_pairs == slow_only_repaired(MODELS)
@@ -65,8 +59,8 @@ def test_the_coverages_equal_their_slow_twins():
 @given(st.permutations(range(len(MODELS))), st.integers(0, len(MODELS)))
 @settings(max_examples=25, deadline=None)
 def test_coverage_is_monotone_and_independent_of_order(order, cut):
-    some, every = covered([MODELS[i] for i in order[:cut]]), covered(MODELS)
-    shuffled = covered([MODELS[i] for i in order])
+    some, every = coverage_of([MODELS[i] for i in order[:cut]]), coverage_of(MODELS)
+    shuffled = coverage_of([MODELS[i] for i in order])
     assert shuffled == every
     for kind, share in some.rates().items():
         if kind != "pairs_only_repaired":
@@ -101,7 +95,7 @@ def test_a_pair_that_also_meets_directly_is_not_one_that_only_a_repair_lets_meet
     assert elements.types == {"Dense", "LSTM", "GRU"}, "a repair is no layer"
     assert elements.pairs == {("Dense", "LSTM"), ("LSTM", "Dense"), ("Dense", "GRU")}
     assert elements.repaired == slow_only_repaired([both]) == {("Dense", "GRU")}
-    coverage = covered([both])
+    coverage = coverage_of([both])
     assert coverage.direct_pairs == {("Dense", "LSTM"), ("LSTM", "Dense")}
     assert coverage.rates()["pairs_only_repaired"] == 1 / len(declared_coverage().pairs)
 
@@ -120,7 +114,7 @@ def test_the_paper_s_families_stand_beside_the_whole():
     assert paper.parameters < whole.parameters
     assert not [p for p in paper.pairs if p[0] == p[1] or "Dense" in p]
     assert PAPER_PAIRS == 3660
-    rates = covered(MODELS).rates()
+    rates = coverage_of(MODELS).rates()
     for kind in ("types", "parameters"):
-        seen = getattr(covered(MODELS), kind) & getattr(paper, kind)
+        seen = getattr(coverage_of(MODELS), kind) & getattr(paper, kind)
         assert rates[f"paper_{kind}"] == len(seen) / len(getattr(paper, kind))

@@ -40,6 +40,11 @@ class Chosen(MutationContext):
         return min(items, key=self._order)
 
 
+def drawn(number):
+    """A context whose randomness is that of a number."""
+    return MutationContext(np.random.default_rng(number))
+
+
 def mutate(name, graph, context=None):
     return OPERATORS[name].mutate(graph, context or Chosen())
 
@@ -78,11 +83,11 @@ def test_an_added_layer_keeps_the_shape_of_what_it_reads():
     kept, counts = Counter(), Counter()
     for number in range(30):
         graph = chain(*DENSE)
-        mutant = OPERATORS["LA"].mutate(graph, MutationContext(np.random.default_rng(number)))
+        mutant = OPERATORS["LA"].mutate(graph, drawn(number))
         (new,) = [i for i in mutant.nodes if i not in graph.nodes and not mutant.nodes[i].repair]
         assert mutant.tensors[new] == mutant.tensors[mutant.nodes[new].inputs[0]]
         kept[mutant.nodes[new].type] += 1
-        several = OPERATORS["MLA"].mutate(graph, MutationContext(np.random.default_rng(number)))
+        several = OPERATORS["MLA"].mutate(graph, drawn(number))
         new = [i for i in several.layers if i not in graph.nodes and not several.nodes[i].repair]
         counts[len(new)] += 1
     assert len(kept) >= 5
@@ -149,7 +154,7 @@ def test_a_connection_is_brought_to_the_shape_that_was_read():
 def test_a_merging_layer_joins_what_came_before():
     for number in range(8):
         graph = chain(*DENSE)
-        mutant = OPERATORS["LMerg"].mutate(graph, MutationContext(np.random.default_rng(number)))
+        mutant = OPERATORS["LMerg"].mutate(graph, drawn(number))
         merging = [
             i
             for i in mutant.layers
@@ -164,8 +169,7 @@ def test_a_reshaping_layer_is_read_in_the_rank_that_its_reader_accepts():
     seen = set()
     for number in range(12):
         graph = convolutional()
-        context = MutationContext(np.random.default_rng(number))
-        mutant = draw_mutant("LResh", graph, context, generate_params(max_elements=10**6))
+        mutant = draw_mutant("LResh", graph, drawn(number), generate_params(max_elements=10**6))
         if mutant is None:
             continue
         new = [i for i in mutant.layers if i not in graph.nodes and not mutant.nodes[i].repair]
@@ -180,8 +184,7 @@ def test_a_reshaping_layer_is_read_in_the_rank_that_its_reader_accepts():
 def test_a_layer_that_reads_integers_gets_an_input_of_its_own():
     for number in range(6):
         graph = chain(*DENSE)
-        context = MutationContext(np.random.default_rng(number))
-        mutant = add_with_own_input(graph, "Embedding", context)
+        mutant = add_with_own_input(graph, "Embedding", drawn(number))
         (own,) = set(mutant.inputs) - set(graph.inputs)
         assert mutant.tensors[own].dtype == INTEGER
         assert mutant.nodes[own].config["bound"] > 1
@@ -190,7 +193,7 @@ def test_a_layer_that_reads_integers_gets_an_input_of_its_own():
         assert mutant.nodes[embedding].type == "Embedding"
         assert len(mutant.outputs) == 1, "it is joined to the rest"
         assert mutant.nodes[mutant.outputs[0]].type == "Concatenate"
-    alone = add_with_own_input(Graph({0: input_node((4,))}), "Embedding", context)
+    alone = add_with_own_input(Graph({0: input_node((4,))}), "Embedding", drawn(5))
     assert [alone.nodes[o].type for o in alone.outputs] == ["Embedding"]
 
 
@@ -199,9 +202,7 @@ def test_changes_of_parameters_are_of_their_kind(name, shapes):
     changed = 0
     for number in range(10):
         graph = recurrent()
-        mutant = draw_mutant(
-            name, graph, MutationContext(np.random.default_rng(number)), generate_params()
-        )
+        mutant = draw_mutant(name, graph, drawn(number), generate_params())
         if mutant is None:
             continue
         allowed = {
@@ -469,7 +470,7 @@ def test_the_largest_tensor_is_counted_in_elements(graph, elements):
 
 def test_a_copied_layer_reads_the_original_and_its_readers_read_the_copy():
     graph = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=2)])
-    copied = OPERATORS["LC"].mutate(graph, MutationContext(np.random.default_rng(0)))
+    copied = OPERATORS["LC"].mutate(graph, drawn(0))
     (new,) = copied.nodes.keys() - graph.nodes.keys()
     relu, dense = graph.layers
     assert copied.nodes[new].type == "ReLU" and copied.nodes[new].inputs == (relu,)
@@ -479,13 +480,13 @@ def test_a_copied_layer_reads_the_original_and_its_readers_read_the_copy():
 
 def test_a_copied_last_layer_is_the_output():
     graph = sequential(Tensor((4,)), [layer("Dense", units=2), layer("ReLU")])
-    copied = OPERATORS["LC"].mutate(graph, MutationContext(np.random.default_rng(0)))
+    copied = OPERATORS["LC"].mutate(graph, drawn(0))
     (output,) = copied.outputs
     assert output not in graph.nodes and copied.nodes[output].inputs == graph.outputs
 
 
 def test_wanted_is_what_no_model_has_covered_and_nothing_where_all_is():
-    options = set(universe()["Conv2D"].parameter("padding").options)
+    options = set(universe()["Conv2D"].known["padding"].options)
     covered = Coverage(parameters={("Conv2D", "padding", "same"), ("Conv2D", "strides", "valid")})
     drawn = {MutationContext(stream(1, n), covered).wanted("Conv2D", "padding") for n in range(40)}
     assert drawn == options - {"same"}

@@ -186,14 +186,14 @@ def test_a_value_that_depends_on_the_shape_is_drawn_until_it_is_wanted():
     ],
 )
 def test_a_value_that_depends_on_the_shape_is_counted_by_kind(layer, name, value, kind):
-    assert universe()[layer].parameter(name).labels(value) == (kind,)
+    assert universe()[layer].known[name].labels(value) == (kind,)
 
 
 class TestBorders:
     """Amounts that are cropped or padded."""
 
-    TWO = universe()["Cropping2D"].parameter("cropping")
-    ONE = universe()["ZeroPadding1D"].parameter("padding")
+    TWO = universe()["Cropping2D"].known["cropping"]
+    ONE = universe()["ZeroPadding1D"].known["padding"]
 
     @pytest.mark.parametrize(
         ("value", "kind"),

@@ -77,8 +77,8 @@ def test_defaults_are_keras_own(name):
     """A parameter that is shrunk goes back to its default."""
     spec = universe()[name]
     arguments = dict(inspect.signature(getattr(keras.layers, name)).parameters)
-    if spec.parameter("layer") is not None:  # a wrapper has the parameters of what is inside too
-        inside = getattr(keras.layers, spec.parameter("layer").default)
+    if spec.wraps:  # a wrapper has the parameters of what is inside too
+        inside = getattr(keras.layers, spec.known["layer"].default)
         arguments = {**inspect.signature(inside).parameters, **arguments}
     for parameter in spec.parameters:
         theirs = arguments.get(parameter.name)
@@ -87,7 +87,7 @@ def test_defaults_are_keras_own(name):
         if (name, parameter.name) in OURS:
             continue
         if parameter.name == "strides" and theirs.default is None:
-            assert parameter.default == spec.parameter("pool_size").default
+            assert parameter.default == spec.known["pool_size"].default
         else:
             ours = None if parameter.default == "none" else parameter.default
             assert plain(ours, parameter.name) == plain(theirs.default, parameter.name)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -109,15 +110,10 @@ def workers(project, monkeypatch):
 
     def asked(task):
         chosen = tuple(b for b in (*made.usable(),) if b in task.backends or b == PAIR.old)
-        return run(task_in(task, chosen))
+        return run(replace(task, backends=chosen))  # one is a second version in place of a library
 
     made.run = asked
     return made
-
-
-def task_in(task, backends):
-    """The task in these backends: the made-up pool has a second version in place of a library."""
-    return type(task)(task.index, task.graph, task.inputs, backends=backends)
 
 
 def test_what_is_found_is_on_the_page_and_in_the_facts(workers, project):

@@ -11,7 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.differential.subjects import DISTRIBUTIONS
 from asterism.differential.subjects.onnx_file import make_subject, read_subject
 from asterism.differential.subjects.operators import operator_subjects, read_operators
-from asterism.differential.subjects.reading import parse_shapes, read_inputs
+from asterism.differential.subjects.reading import parse_shapes, read_inputs, read_subjects
 from asterism.models.onnx_graphs import in_float64
 from tried_operators import tried_operators
 
@@ -51,9 +51,9 @@ def test_a_file_is_read_within_limits(tmp_path):
     onnx.save(chain("Relu"), tmp_path / "m.onnx")
     assert read_subject(tmp_path / "m.onnx", 9, {}).name == "m"
     (tmp_path / "bad.onnx").write_bytes(b"no model")
-    for name, said in (("m.keras", "is no .onnx file"), ("bad.onnx", "is no ONNX model")):
+    for name, said in (("m.keras", r"is no \.onnx or \.pt2 "), ("bad.onnx", "is no ONNX model")):
         with pytest.raises(UserError, match=said):
-            read_subject(tmp_path / name, 9, {})
+            read_subjects([tmp_path / name], 9, {}, [])
 
 
 def test_own_inputs_are_checked(tmp_path):

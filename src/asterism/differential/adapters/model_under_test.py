@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.differential.adapters.questions import FORMS
-from asterism.memo.graphs.graph import INPUT, Graph
+from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_build import (
     build_model,
     constructor_arguments,
@@ -74,22 +74,15 @@ class ModelUnderTest:
         """The graph to build; its file is read once."""
         return read_graph(self.folder / "graph.json")
 
-    def variables(self) -> dict[str, list[Variable]]:
-        """Name and shape of the weights of each layer that has some, by its node."""
-        model = self.keras(zero_initializers=True)
-        layers = {
-            str(i): model.get_layer(layer_name(i, node))
-            for i, node in self.graph.nodes.items()
-            if node.type != INPUT
-        }
-        return {i: variables_of(layer) for i, layer in layers.items() if layer.weights}
-
-    def arguments(self) -> dict[str, Config]:
-        """What each layer's constructor has to be told, by the layer's node."""
-        graph = self.graph
+    def described(self) -> dict[int, tuple[Config, list[Variable]]]:
+        """By node, what a layer's constructor has to be told, and its weights' names and shapes."""
+        graph, model = self.graph, self.keras(zero_initializers=True)
         layers = ((i, graph.nodes[i]) for i in graph.layers)
         return {
-            str(i): needed_arguments(node.type, constructor_arguments(graph, node))
+            i: (
+                needed_arguments(node.type, constructor_arguments(graph, node)),
+                variables_of(model.get_layer(layer_name(i, node))),
+            )
             for i, node in layers
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +133,7 @@ def constants_of(module: Any) -> list[Any]:
     found = {}
     for node in module.graph.nodes:
         if node.op == "get_attr":
-            value = module
-            for name in node.target.split("."):
-                value = getattr(value, name)
+            value = attrgetter(node.target)(module)
             if isinstance(value, torch.Tensor):
                 found[id(value)] = value
     return list(found.values())

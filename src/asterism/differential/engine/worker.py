@@ -102,11 +102,7 @@ class Worker:
         return {}
 
     def _layers(self, request: dict[str, Any]) -> Answer:
-        model_under_test = self._open(request)
-        return {
-            "arguments": model_under_test.arguments(),
-            "variables": model_under_test.variables(),
-        }
+        return {"layers": self._open(request).described()}
 
     def _save(self, request: dict[str, Any]) -> Answer:
         """Write the model as a file of Keras' own."""

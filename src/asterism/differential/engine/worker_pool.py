@@ -162,14 +162,10 @@ class WorkerPool(Workers):
         """
         task = Task(-1, graph, {}, changed=changed or {})
         with self._files(graph) as folder:
-            answer = self._ask_keras("describe", task, folder)
-        variables = {
-            node: [(variable, tuple(shape)) for variable, shape in named]
-            for node, named in answer.get("variables", {}).items()
-        }
+            layers = self._ask_keras("describe", task, folder).get("layers", {})
         return {
-            int(node): LayerDescription(arguments, variables.get(node, []))
-            for node, arguments in answer.get("arguments", {}).items()
+            int(node): LayerDescription(arguments, [(name, tuple(s)) for name, s in variables])
+            for node, (arguments, variables) in layers.items()
         }
 
     def saved(self, graph: Graph) -> bytes | None:

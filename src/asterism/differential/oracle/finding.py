@@ -152,17 +152,8 @@ class Finding:
         return next((d for d in self.distributions if d in QUESTIONS), "")
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value that :meth:`from_json` reads."""
+        """A JSON value; what others have written is read, and checked, by :func:`record_from`."""
         return {**asdict(self), "excess": round(min(self.excess, 1e30), 2)}
-
-    @staticmethod
-    def from_json(value: Any) -> Finding:
-        """A finding as :meth:`to_json` writes it, checked: others may have written it.
-
-        Raises:
-            UserError: a field has a wrong type, or names something that does not exist.
-        """
-        return record_from(Finding, value)
 
 
 def read_findings(path: Path, models: int) -> list[Finding]:
@@ -181,7 +172,7 @@ def read_findings(path: Path, models: int) -> list[Finding]:
     findings = []
     for number, value in enumerate(listed):
         with prefix_errors(f"{path}: finding {number}"):
-            finding = Finding.from_json(value)
+            finding = record_from(Finding, value)
             for model in (finding.model, *(earlier.model for earlier in finding.before)):
                 if not 0 <= model < models:
                     raise UserError(f"there is no model {model}")

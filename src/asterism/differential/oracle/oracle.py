@@ -297,15 +297,11 @@ class Histories:
 
     def add(self, result: Result) -> None:
         """Record that a model has run; a worker that died of it starts with an empty history."""
-        died = set(_workers(result, killed=True))
-        for worker in set(_workers(result)):
-            kept = [] if worker in died else self._ran.get(worker, [])
-            now = [] if worker in died else [EarlierModel(result.index, result.distributions)]
-            self._ran[worker] = [*kept, *now][-REMEMBERED:]
-
-
-def _workers(result: Result, *, killed: bool = False) -> Iterator[str]:
-    """The workers that were asked something of a model, or those that died of it."""
-    for backend, outcome in result.outcomes.items():
-        if outcome.killed if killed else outcome.status != "blocked":
-            yield library_of(backend)
+        died: dict[str, bool] = {}
+        for backend, outcome in result.outcomes.items():
+            if outcome.status != "blocked":  # or its worker was asked nothing
+                worker = library_of(backend)
+                died[worker] = died.get(worker, False) or outcome.killed
+        now = EarlierModel(result.index, result.distributions)
+        for worker, gone in died.items():
+            self._ran[worker] = [] if gone else [*self._ran.get(worker, []), now][-REMEMBERED:]

@@ -33,14 +33,14 @@ def reduce_model(graph: Graph) -> Graph:
     return graph
 
 
+#: Kinds of coverage that a reduced model must not lose.
+KEPT = ("types", "pairs", "parameters")
+
+
 def keeps_coverage(graph: Graph, wanted: Coverage) -> bool:
     """Whether a reduced model covers all types, pairs and parameters that must not be lost."""
-    found = covered_elements(graph)
-    return (
-        wanted.types <= found.types
-        and wanted.pairs <= found.pairs
-        and wanted.parameters <= found.parameters
-    )
+    found = covered_elements(graph).counted
+    return all(wanted.counted[kind] <= found[kind] for kind in KEPT)
 
 
 def _better(smaller: Graph, graph: Graph, wanted: Coverage) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.folders import list_plain_files
+from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.differential.reducing.params import ReduceParams
 from asterism.differential.reducing.reduce import (
+    KEPT,
     count_multiplications,
     narrow_layers,
     reduce_model,
@@ -22,23 +27,19 @@ from asterism.differential.reducing.reduce import (
 from asterism.differential.reducing.seed_models import make_seed_model
 from asterism.memo.graphs.coverage import covered_elements
 from asterism.memo.graphs.graph import Graph, Node
-from asterism.memo.graphs.input_sizes import InputSizes, Shapes
 from asterism.memo.graphs.keras_build import build_model
-from asterism.memo.graphs.keras_read import read_json_graph, read_keras_graph
+from asterism.memo.graphs.keras_read import (
+    InputSizes,
+    Shapes,
+    read_json_graph,
+    read_keras_graph,
+)
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.weights import Arrays
-from asterism.models.keras_models.reading import load_keras
+from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 
 if TYPE_CHECKING:
     import keras
-
-
-from collections import Counter
-from collections.abc import Iterator, Sequence
-
-from asterism.core.files.folders import list_plain_files
-from asterism.core.files.user_files import NO_FILE
-from asterism.models.keras_models.reading import KERAS_SUFFIXES
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ def _named(node: Node, model: str) -> Node:
 def _row(
     name: str, before: Graph, after: Graph, model: keras.Model, smaller: keras.Model
 ) -> dict[str, Any]:
-    first, second = covered_elements(before), covered_elements(after)
-    return {
+    first, second = covered_elements(before).counted, covered_elements(after).counted
+    row = {
         "model": name,
         "layers": len(before.layers),
         "layers_reduced": len(after.layers),
@@ -128,13 +129,10 @@ def _row(
         "multiplications_reduced": count_multiplications(after),
         "weights": model.count_params(),
         "weights_reduced": smaller.count_params(),
-        "types": len(first.types),
-        "types_kept": len(first.types & second.types),
-        "pairs": len(first.pairs),
-        "pairs_kept": len(first.pairs & second.pairs),
-        "parameters": len(first.parameters),
-        "parameters_kept": len(first.parameters & second.parameters),
     }
+    for kind in KEPT:
+        row |= {kind: len(first[kind]), f"{kind}_kept": len(first[kind] & second[kind])}
+    return row
 
 
 def _inference(model: keras.Model, sizes: InputSizes, runs: int) -> float:

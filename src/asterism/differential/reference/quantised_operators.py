@@ -197,29 +197,23 @@ def _sigmoid(x: Array) -> Array:
     return made
 
 
-def _of_two(compute: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+def _on_numbers(compute: Callable[..., Array]) -> Callable[..., Array]:
+    """An operator of attributes and of numbers; each is given as integers, scale and zero point."""
+
     def run(off: bool, attributes: Mapping[str, Any], *given: Array) -> Array:
-        a, a_scale, a_zero, b, b_scale, b_zero, scale, *zero = given
-        wide = compute(_wide(a, a_scale, a_zero), _wide(b, b_scale, b_zero))
-        return _narrow(wide, scale, zero[0] if zero else None)
+        count = (len(given) - 1) // 3
+        wide = [_wide(*given[3 * i : 3 * i + 3]) for i in range(count)]
+        scale, zero = _padded(given[3 * count :], 2)
+        return _narrow(compute(attributes, *wide), scale, zero)
 
     return run
 
 
-def _of_one(compute: Callable[[Array, Mapping[str, Any]], Array]) -> Callable[..., Array]:
-    def run(off: bool, attributes: Mapping[str, Any], *given: Array) -> Array:
-        a, a_scale, a_zero, scale, *zero = given
-        wide = compute(_wide(a, a_scale, a_zero), attributes)
-        return _narrow(wide, scale, zero[0] if zero else None)
-
-    return run
-
-
-def _leaky(x: Array, attributes: Mapping[str, Any]) -> Array:
+def _leaky(attributes: Mapping[str, Any], x: Array) -> Array:
     return np.where(x < 0, attributes.get("alpha", 0.01) * x, x)
 
 
-def _global_mean(x: Array, attributes: Mapping[str, Any]) -> Array:
+def _global_mean(attributes: Mapping[str, Any], x: Array) -> Array:
     first = 1 if attributes.get("channels_last", 0) else 2
     axes = tuple(range(first, first + x.ndim - 2))
     made: Array = x.mean(axes, keepdims=True)
@@ -238,10 +232,10 @@ _OWN: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "DynamicQuantizeMatMul": _dynamic_matmul,
     "MatMulIntegerToFloat": _integer_matmul,
     "MatMulNBits": _matmul_n_bits,
-    "QLinearAdd": _of_two(np.add),
+    "QLinearAdd": _on_numbers(lambda _, a, b: a + b),
     "QLinearConcat": _joined,
-    "QLinearGlobalAveragePool": _of_one(_global_mean),
-    "QLinearLeakyRelu": _of_one(_leaky),
-    "QLinearMul": _of_two(np.multiply),
-    "QLinearSigmoid": _of_one(lambda x, _: _sigmoid(x)),
+    "QLinearGlobalAveragePool": _on_numbers(_global_mean),
+    "QLinearLeakyRelu": _on_numbers(_leaky),
+    "QLinearMul": _on_numbers(lambda _, a, b: a * b),
+    "QLinearSigmoid": _on_numbers(lambda _, x: _sigmoid(x)),
 }

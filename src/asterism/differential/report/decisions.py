@@ -68,7 +68,14 @@ class ScriptDecision:
     @property
     def recorded(self) -> tuple[str, list[str]]:
         """Name of the recorded exception, and words of its message that it always says."""
-        return exception_and_words(self.finding) if self.finding else ("", [])
+        if self.finding is None:
+            return "", []
+        if self.finding.symptom == WRONG_BUFFERS:
+            return "WrongBuffersError", []
+        condition, rest = failed_condition(self.finding.message)
+        said = (condition, *message_skeleton(rest).split())
+        words = [word for word in said if word and not _SAID_OTHERWISE.search(word)]
+        return self.finding.exception.rpartition(".")[2], words
 
 
 def compare_outputs(right: ExpectedOutputs, reference: str = "") -> ScriptDecision:
@@ -104,16 +111,6 @@ def compare_outputs(right: ExpectedOutputs, reference: str = "") -> ScriptDecisi
         f"np.asarray(outputs[{at}]){index}",
         f"not np.allclose(actual, expected, {near})",
     )
-
-
-def exception_and_words(finding: Finding) -> tuple[str, list[str]]:
-    """The name of a recorded exception, and words of its message that it always says."""
-    if finding.symptom == WRONG_BUFFERS:
-        return "WrongBuffersError", []
-    condition, rest = failed_condition(finding.message)
-    said = (condition, *message_skeleton(rest).split())
-    words = [word for word in said if word and not _SAID_OTHERWISE.search(word)]
-    return finding.exception.rpartition(".")[2], words
 
 
 def _worst(right: ExpectedOutputs) -> tuple[int, tuple[int, ...]]:

@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from asterism.differential.adapters.backend_names import (
     FLOAT64,
@@ -68,8 +66,6 @@ PATIENCE = 60
 #: Kinds of scripts, the most readable first: a runtime's on an ONNX text, one with Keras that
 #: computes what it expects, one with simple numbers, one with all numbers.
 KINDS = NATIVE, COMPUTED, SHORT, WHOLE = "native", "computed", "short", "whole"
-
-Arrays = Sequence[NDArray[Any]]
 
 
 class ScriptWriter:

@@ -5,7 +5,7 @@ So it is found where values first go wrong, and what a finding depends on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -105,7 +105,6 @@ class Reproduction:
 
     def _backends(self, finding: Finding) -> tuple[str, ...]:
         """Where it shows, two agreeing, and the references."""
-        sources = {r if r in CONVERTERS else converter_of(r) for r in finding.backends}
         shown = [r for r in finding.backends if r not in CONVERTERS]
         if not shown:  # a converter failed: any reader of its file asks for it
             shown = [r for r in self.worker_pool.usable() if _reads(r, finding.backends)][:1]
@@ -121,7 +120,7 @@ class Reproduction:
         ]
         hosts = [
             next((w for w in cheap if library_of(w) == CONVERTERS[source].host), "")
-            for source in sorted(s for s in sources if s is not None)
+            for source in _converters_of(finding)
         ]
         references = FLOAT64 if finding.by_values else ()
         wanted = (*shown, *readers, *agreeing, *hosts, *references)
@@ -175,18 +174,17 @@ def ablate(
         varied[f"input {distribution}"] = show.look(
             graph, replace(finding, distributions=(distribution,))
         )
-    for converter, opset in _opsets(finding):
-        varied[f"{converter} opset {opset}"] = show.look(graph, finding, opset=opset)
+    for converter in _converters_of(finding):
+        for opset in CONVERTERS[converter].opsets:
+            varied[f"{converter} opset {opset}"] = show.look(graph, finding, opset=opset)
     varied["batch of 1"] = show.look(graph, finding, batch=1)
     return {what: shown.answer(finding.backends) for what, shown in varied.items()}
 
 
-def _opsets(finding: Finding) -> Iterator[tuple[str, int]]:
-    """Versions of the file's format, where the finding's backends read one that has versions."""
+def _converters_of(finding: Finding) -> list[str]:
+    """The converters among the finding's backends, and those whose files the others read."""
     named = {r if r in CONVERTERS else converter_of(r) for r in finding.backends}
-    for converter in sorted(c for c in named if c is not None):
-        for opset in CONVERTERS[converter].opsets:
-            yield converter, opset
+    return sorted(c for c in named if c is not None)
 
 
 def with_dtype(graph: Graph, dtype: str) -> Graph:

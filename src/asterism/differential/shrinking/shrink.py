@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,66 +14,53 @@ from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 
-#: Whether a model still shows the finding.
-Shows = Callable[[Graph], bool]
 
-
-class Shrinker(Reducer[Graph]):
-    """Shrinks one generated model while ``shows`` holds.
+def shrink_model(
+    graph: Graph, shows: Callable[[Graph], bool], budget: TriageBudget, suspect: int | None = None
+) -> Graph:
+    """The smallest model found that shows a finding.
 
     Args:
-        shows: asked for every candidate; the model that comes in is known to show it.
+        graph: shows it.
+        shows: whether a model still does; asked for every candidate.
         budget: the budget of candidates.
+        suspect: the layer that is tried alone first, where one is known.
     """
+    reducer = Reducer(shows, lambda model: json.dumps(model.to_json(), sort_keys=True), budget)
+    graph = reducer.fewest(graph, layers_of(graph), suspect)
+    graph = reducer.repeat(graph, _removals)
+    changes = [c for i in graph.layers for c in _off_default(graph, i)]
+    graph = reducer.in_groups(graph, changes, _reset)
+    return renumber_nodes(reducer.repeat(graph, _shapes))
 
-    def __init__(self, shows: Shows, budget: TriageBudget) -> None:
-        super().__init__(shows, _key, budget)
 
-    def shrink(self, graph: Graph, suspect: int | None = None) -> Graph:
-        """The smallest model found.
+def _removals(graph: Graph) -> Iterator[Graph]:
+    """Outputs dropped, prefixes cut off, layers bypassed, branches taken away."""
+    outputs = graph.outputs
+    if len(outputs) > 1:
+        yield from (graph.keep([output]) for output in outputs)
+    if len(outputs) > 2:
+        yield from (graph.keep([o for o in outputs if o != gone]) for gone in outputs)
+    for identity in reversed(graph.layers):
+        rest = set(graph.layers) - set(graph.keep([identity]).nodes)
+        if rest:
+            yield isolate_layers(graph, rest)
+    for identity in reversed(graph.layers):
+        node = graph.nodes[identity]
+        for at, source in enumerate(node.inputs):
+            for smaller in (bypass(graph, source, identity), without_branch(graph, identity, at)):
+                if smaller is not None and 0 < len(smaller.layers) < len(graph.layers):
+                    yield smaller
 
-        Args:
-            graph: shows the finding.
-            suspect: the layer that is tried alone first, where one is known.
-        """
-        graph = self.fewest(graph, layers_of(graph), suspect)
-        graph = self.repeat(graph, self._removals)
-        changes = [c for i in graph.layers for c in _off_default(graph, i)]
-        graph = self.in_groups(graph, changes, _reset)
-        graph = self.repeat(graph, self._shapes)
-        return renumber_nodes(graph)
 
-    def _removals(self, graph: Graph) -> Iterator[Graph]:
-        """Outputs dropped, prefixes cut off, layers bypassed, branches taken away."""
-        outputs = graph.outputs
-        if len(outputs) > 1:
-            yield from (graph.keep([output]) for output in outputs)
-        if len(outputs) > 2:
-            yield from (graph.keep([o for o in outputs if o != gone]) for gone in outputs)
-        for identity in reversed(graph.layers):
-            rest = set(graph.layers) - set(graph.keep([identity]).nodes)
-            if rest:
-                yield isolate_layers(graph, rest)
-        for identity in reversed(graph.layers):
-            node = graph.nodes[identity]
-            for at, source in enumerate(node.inputs):
-                for smaller in (
-                    bypass(graph, source, identity),
-                    without_branch(graph, identity, at),
-                ):
-                    if smaller is not None and 0 < len(smaller.layers) < len(graph.layers):
-                        yield smaller
-
-    def _shapes(self, graph: Graph) -> Iterator[Graph]:
-        """One axis of one input smaller, one number of one layer's size smaller."""
-        for identity in (*graph.inputs, *graph.layers):
-            config = graph.nodes[identity].config
-            for name in (n for n in _SIZES if n in config):
-                for smaller in _smaller(config[name]):
-                    try:
-                        yield graph.change(identity, config={**config, name: smaller})
-                    except InvalidLayerError:
-                        continue
+def _shapes(graph: Graph) -> Iterator[Graph]:
+    """One axis of one input smaller, one number of one layer's size smaller."""
+    for identity in (*graph.inputs, *graph.layers):
+        config = graph.nodes[identity].config
+        for name in (n for n in _SIZES if n in config):
+            for smaller in _smaller(config[name]):
+                with suppress(InvalidLayerError):
+                    yield graph.change(identity, config={**config, name: smaller})
 
 
 def layers_of(graph: Graph) -> RunnableParts[Graph]:
@@ -83,10 +71,6 @@ def layers_of(graph: Graph) -> RunnableParts[Graph]:
         return [source for source in graph.nodes[identity].inputs if source in layers]
 
     return RunnableParts(layers, sources, lambda chosen: isolate_layers(graph, chosen))
-
-
-def _key(graph: Graph) -> str:
-    return json.dumps(graph.to_json(), sort_keys=True)
 
 
 #: What says how large an input is, and a layer.

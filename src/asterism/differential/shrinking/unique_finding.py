@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from asterism.core.files.records import record_from
 from asterism.differential.oracle.finding import Finding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import graph_from_json
@@ -131,7 +132,7 @@ class UniqueFinding:
         named = next((layer for layer in layers if str(layer) == value["layer"]), None)
         return UniqueFinding(
             signature=value["signature"],
-            finding=Finding.from_json(value["finding"]),
+            finding=record_from(Finding, value["finding"]),
             graph=graph,
             layer=named,
             models=set(value["models"]),

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -131,9 +132,7 @@ class ProgramFile(ModelFile):
         made = {node: graph.placeholder(node.name) for node in given}
         for node in dict.fromkeys(n for step in nodes for n in step.all_input_nodes):
             if node.op == "get_attr":
-                tensor = self.module
-                for name in node.target.split("."):
-                    tensor = getattr(tensor, name)
+                tensor = attrgetter(node.target)(self.module)
                 root.register_buffer(node.name, tensor.detach().clone())
                 made[node] = graph.get_attr(node.name)
         for node in nodes:

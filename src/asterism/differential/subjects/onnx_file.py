@@ -234,8 +234,6 @@ def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     Raises:
         UserError: it is no ONNX file, or cannot be read within the limits.
     """
-    if path.suffix != ".onnx":
-        raise UserError(f"{path} is no .onnx file: export the model to ONNX first")
     file = read_renamed_onnx(path)
     return make_subject(path.stem, file.model, size, shapes, file.names)
 

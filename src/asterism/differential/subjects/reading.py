@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError, extract_reason
-from asterism.differential.subjects import SUBJECTS, ModelFile, Reader
+from asterism.differential.subjects import SUBJECTS, ModelFile
 
 
 def read_subjects(
@@ -38,7 +38,10 @@ def read_subjects(
         if path.stem in (subject.name for subject in found):
             raise UserError(f"two models are called {path.stem}: rename one of the files")
         with note_failure(path.stem, rejected):
-            read = _reader_of(path)
+            if path.suffix not in SUBJECTS:
+                known = " or ".join(SUBJECTS.names())
+                raise UserError(f"{path} is no {known} file: export the model to one")
+            read = SUBJECTS[path.suffix]
             subject = read(path, size, {})
             given: dict[str, Sequence[int]] = {}
             for spec in subject.inputs:
@@ -53,18 +56,6 @@ def read_subjects(
         known = ", ".join(spec.label for subject in found for spec in subject.inputs)
         raise UserError(f"no model has an input {name!r} (there are: {known})")
     return found
-
-
-def _reader_of(path: Path) -> Reader:
-    """What opens a model file.
-
-    Raises:
-        UserError: its name has another suffix.
-    """
-    if path.suffix not in SUBJECTS:
-        known = " or ".join(SUBJECTS.names())
-        raise UserError(f"{path} is no {known} file: export the model to one")
-    return SUBJECTS[path.suffix]
 
 
 def read_inputs(path: Path, subject: ModelFile) -> list[NDArray[Any]]:

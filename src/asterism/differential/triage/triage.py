@@ -19,7 +19,7 @@ from asterism.differential.params import TriageParams, TriageSettings
 from asterism.differential.report.writing import Reporter, read_known_issues, write_reports
 from asterism.differential.shrinking.reducer import NO_CEILING, TriageBudget, TriageDeadline
 from asterism.differential.shrinking.reproduction import Reproduction, ablate, find_first_diverging
-from asterism.differential.shrinking.shrink import Shrinker
+from asterism.differential.shrinking.shrink import shrink_model
 from asterism.differential.shrinking.unique_finding import UniqueFinding, layer_at_fault
 from asterism.differential.triage.groups import group_findings, unite_invalid_configurations
 from asterism.differential.triage.shrink_cache import ShrunkFindings
@@ -173,7 +173,7 @@ class Triage:
             return False
 
         budget = TriageBudget(self._params.max_steps, "triage.max_steps", self._ceiling)
-        minimal = Shrinker(shows, budget).shrink(graph, suspect)
+        minimal = shrink_model(graph, shows, budget, suspect)
         judged = self._show.look(minimal, finding, everywhere=True)
         rest = budget.unfinished
         if judged.finding is None:  # it needs the weights or inputs of the whole model

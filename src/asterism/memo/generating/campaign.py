@@ -237,15 +237,11 @@ def mutant_table(campaign: GenerationCampaign, executed: Collection[int]) -> dic
 
 def universe_facts() -> dict[str, int]:
     """The denominators of coverage: ours, the paper's, and ours of the paper's families."""
-    whole, paper = declared_coverage(), restrict_to_paper()
+    whole, paper = declared_coverage().counted, restrict_to_paper().counted
+    del paper["inputs"]
     return {
-        "types": len(whole.types),
-        "pairs": len(whole.pairs),
-        "parameters": len(whole.parameters),
-        "inputs": len(whole.inputs),
+        **{kind: len(found) for kind, found in whole.items()},
         "paper_types": PAPER_TYPES,
         "paper_pairs": PAPER_PAIRS,
-        "types_of_its_families": len(paper.types),
-        "pairs_of_its_families": len(paper.pairs),
-        "parameters_of_its_families": len(paper.parameters),
+        **{f"{kind}_of_its_families": len(found) for kind, found in paper.items()},
     }

@@ -53,23 +53,20 @@ class Coverage:
         return self.pairs - self.direct_pairs
 
     @property
-    def all(self) -> frozenset[tuple[Any, ...]]:
-        """Everything in one set; a pair through a repair is the same pair."""
-        return frozenset(
-            {("type", t) for t in self.types}
-            | {("pair", *p) for p in self.pairs}
-            | {("parameter", *p) for p in self.parameters}
-            | {("input", *i) for i in self.inputs}
-        )
+    def counted(self) -> dict[str, set[Any]]:
+        """The elements by kind; a pair through a repair is the same pair."""
+        kinds = ("types", "pairs", "parameters", "inputs")
+        return dict(zip(kinds, (self.types, self.pairs, self.parameters, self.inputs), strict=True))
+
+    @property
+    def all(self) -> frozenset[tuple[str, Any]]:
+        """Everything in one set."""
+        return frozenset((kind, one) for kind, found in self.counted.items() for one in found)
 
     def gain(self, other: Coverage) -> int:
         """How many elements of another coverage would be new."""
-        return (
-            len(other.types - self.types)
-            + len(other.pairs - self.pairs)
-            + len(other.parameters - self.parameters)
-            + len(other.inputs - self.inputs)
-        )
+        mine = self.counted
+        return sum(len(found - mine[kind]) for kind, found in other.counted.items())
 
     def update(self, other: Coverage) -> None:
         """Add the elements of another coverage."""

@@ -52,10 +52,6 @@ class Tensor:
         """Number of elements of one item of the batch."""
         return prod(self.shape)
 
-    def with_shape(self, *shape: int) -> Tensor:
-        """A tensor of the same dtype in another shape."""
-        return Tensor(tuple(shape), self.dtype)
-
 
 def require_valid(condition: bool, reason: str) -> None:
     """Reject a configuration unless a condition holds.

@@ -49,10 +49,8 @@ class MutationContext:
         """An option that no model has covered yet, where there is one."""
         if not self.guided:
             return None
-        declared = universe()[layer].parameter(parameter)
-        assert declared is not None
-        covered = self.coverage.parameters
-        missing = [o for o in declared.options if (layer, parameter, o) not in covered]
+        options, covered = universe()[layer].known[parameter].options, self.coverage.parameters
+        missing = [option for option in options if (layer, parameter, option) not in covered]
         return self.pick(missing) if missing else None
 
     def repeated(self, mutate: Callable[[Graph], Graph], graph: Graph) -> Graph:

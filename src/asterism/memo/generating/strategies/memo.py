@@ -23,6 +23,7 @@ PUBLISHED_LAYERS = 5
 Choice = tuple[int, str]
 
 
+@STRATEGIES.register("memo")
 class MemoStrategy(Strategy):
     """Metropolis–Hastings over ⟨model, operator⟩ (Li et al., Algorithm 2).
 
@@ -135,12 +136,14 @@ class MemoStrategy(Strategy):
             self._current = (slot, name)
 
 
+@STRATEGIES.register("memo_r")
 class UniformMemoStrategy(MemoStrategy):
     """MEMO_r: every pair of model and operator is equally likely; operators aim as MEMO's do."""
 
     uniform = True
 
 
+@STRATEGIES.register("memo_o")
 class OlderOperatorsStrategy(MemoStrategy):
     """MEMO_o: MEMO's selection over the operators of LEMON, DeepMutation and Audee."""
 
@@ -148,6 +151,7 @@ class OlderOperatorsStrategy(MemoStrategy):
     guided = False
 
 
+@STRATEGIES.register("lemon")
 class LemonStrategy(OlderOperatorsStrategy):
     """LEMON's twelve operators, every pair of model and operator being equally likely.
 
@@ -157,9 +161,3 @@ class LemonStrategy(OlderOperatorsStrategy):
 
     without = ("CC",)
     uniform = True
-
-
-STRATEGIES.register("memo")(MemoStrategy)
-STRATEGIES.register("memo_r")(UniformMemoStrategy)
-STRATEGIES.register("memo_o")(OlderOperatorsStrategy)
-STRATEGIES.register("lemon")(LemonStrategy)

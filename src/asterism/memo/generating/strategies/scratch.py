@@ -14,6 +14,7 @@ from asterism.memo.universe.layers import universe
 from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 
 
+@STRATEGIES.register("cradle")
 class CradleStrategy(Strategy):
     """CRADLE, which runs the published models as they are."""
 
@@ -40,6 +41,7 @@ class CradleStrategy(Strategy):
         return Mutant(self.seeds[name], name, "seed", 0)
 
 
+@STRATEGIES.register("muffin")
 class MuffinStrategy(Strategy):
     """From scratch, as Muffin does: a chain, or a cell whose layers read any earlier one."""
 
@@ -63,7 +65,3 @@ class MuffinStrategy(Strategy):
             if within_limits(grown, self.params):
                 graph, last = grown, new
         return Mutant(graph, "", "cell" if cells else "chain", 0) if graph.layers else None
-
-
-STRATEGIES.register("cradle")(CradleStrategy)
-STRATEGIES.register("muffin")(MuffinStrategy)

@@ -89,10 +89,6 @@ class LayerSpec:
         """Whether the layer takes several inputs."""
         return self.arity[1] > 1
 
-    def parameter(self, name: str) -> Parameter | None:
-        """The declared parameter of that name."""
-        return next((p for p in self.all_parameters if p.name == name), None)
-
     @cached_property
     def all_parameters(self) -> tuple[Parameter, ...]:
         """Its own parameters and the dtype, which all layers have."""

@@ -137,7 +137,7 @@ def require_inner_parameters(config: Config, parameters: Sequence[Parameter]) ->
     for parameter in parameters:
         at_default = config.get(parameter.name, parameter.default) == parameter.default
         require_valid(
-            at_default or inner.parameter(parameter.name) is not None,
+            at_default or parameter.name in inner.known,
             f"{inner.name} has no {parameter.name}",
         )
 
@@ -242,7 +242,7 @@ def _each_frame(config: Config, inputs: Sequence[Tensor]) -> int:
 
 def _frame(inputs: Sequence[Tensor]) -> Tensor:
     """What the layer inside gets at each step."""
-    return inputs[0].with_shape(*inputs[0].shape[1:])
+    return Tensor(inputs[0].shape[1:], inputs[0].dtype)
 
 
 def _stepwise(config: Config) -> Config:

@@ -117,7 +117,7 @@ def test_two_who_open_a_keras_file_at_once_export_it_once(files, monkeypatch):
 
     monkeypatch.setattr(keras_export, "save_onnx", slow)
     with ThreadPoolExecutor(2) as threads:
-        both = list(threads.map(FORMATS["keras"].open, [files[1][".keras"]] * 2))
+        both = list(threads.map(FORMATS[".keras"], [files[1][".keras"]] * 2))
     assert len(exports) == 1
     assert all("run as its ONNX export" in runtime.notes[0] for runtime in both)
 

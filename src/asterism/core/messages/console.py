@@ -75,13 +75,6 @@ class _ReportedBar(tqdm):  # type: ignore[type-arg]  # no class of Python's to s
             Path(new).replace(path)
 
 
-class _Nowhere(io.TextIOBase):
-    """Takes what a bar prints."""
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-
 @contextmanager
 def report_progress_to(path: Path) -> Iterator[None]:
     """Bars of this process, and of those that it starts meanwhile, go into a file."""
@@ -119,7 +112,7 @@ def progress(
             total=total,
             desc=printable(label),
             unit=unit,
-            file=_Nowhere(),
+            file=io.StringIO(),  # for the little that is no display
             mininterval=_REPORT_SECONDS,
         )
     bar: Bar = tqdm(

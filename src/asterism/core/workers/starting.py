@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import asterism
 from asterism.core.workers.entry import find_function, name_function, run_worker
@@ -63,19 +63,6 @@ class Interpreter:
 
 #: The Python and the checkout that this process runs.
 OWN_INTERPRETER = Interpreter(sys.executable, str(Path(asterism.__file__).resolve().parents[1]))
-
-
-class Process(Protocol):
-    """A worker process. It leads a process group of its own."""
-
-    @property
-    def pid(self) -> int:
-        """Its identity."""
-        ...
-
-    def wait(self) -> int:
-        """Its exit status, minus the number of a signal that ended it."""
-        ...
 
 
 def spawn(
@@ -263,15 +250,26 @@ class ForkServer:
 
 
 class _Forked:
+    """A worker that a fork server has forked.
+
+    Attributes:
+        pid: its identity.
+    """
+
     def __init__(self, server: ForkServer, pid: int) -> None:
         self._server = server
         self._status: int | None = None
         self.pid = pid
 
     def wait(self) -> int:
+        """Its exit status, minus the number of a signal that ended it."""
         if self._status is None:
             self._status = self._server.wait(self.pid)
         return self._status
+
+
+#: A worker process. It leads a process group of its own.
+Process = subprocess.Popen[bytes] | _Forked
 
 
 def serve_forks(prepare: str, arguments: Sequence[Any], descriptor: int, parent: int) -> None:

@@ -170,15 +170,7 @@ def configure_logging(log: int | None = None) -> None:
     handlers: list[logging.Handler] = [_screen()]
     if log is not None:
         lines = _LogFile(os.fdopen(log, "a", encoding="utf-8"))
-        lines.setFormatter(
-            structlog.stdlib.ProcessorFormatter(
-                foreign_pre_chain=_FACTS,
-                processors=[
-                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    structlog.processors.JSONRenderer(sort_keys=True),
-                ],
-            )
-        )
+        lines.setFormatter(_formatter(structlog.processors.JSONRenderer(sort_keys=True)))
         handlers.append(lines)
     logging.basicConfig(handlers=handlers, level=logging.WARNING, force=True)
     logging.getLogger("asterism").setLevel(logging.INFO)
@@ -199,18 +191,17 @@ def log_to_stderr() -> None:
 def _screen() -> logging.Handler:
     """Shows events as readable lines."""
     screen = logging.StreamHandler(_AboveTheBar())
-    screen.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=_FACTS,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _clock_only,
-                _printable,
-                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0),
-            ],
-        )
-    )
+    renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
+    screen.setFormatter(_formatter(_clock_only, _printable, renderer))
     return screen
+
+
+def _formatter(*processors: Any) -> logging.Formatter:
+    """Makes lines of events, those of Python's own logging too."""
+    first = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=_FACTS, processors=[first, *processors]
+    )
 
 
 def _through_logging() -> None:

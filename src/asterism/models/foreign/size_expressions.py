@@ -1,16 +1,14 @@
 """A parser for expressions of free sizes in exported PyTorch programs.
 
 SymPy evaluates such text as Python, and computes what it says: ``9**9**9`` takes the machine. So it
-is parsed here, bounded, and written anew. The grammar is that of ``sympy.srepr``: nested calls, as
-Python writes them.
+is parsed here, bounded, and written anew. The grammar is that of ``sympy.srepr``: nested calls.
 """
 
 from __future__ import annotations
 
-import ast
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 #: Divisions, whose last operands are what they divide by.
@@ -45,9 +43,8 @@ _LONGEST, _DEEPEST, _HIGHEST, _WIDEST, _MOST_CHOICES = 4000, 24, 12, 64, 8
 _NEW, _AGAIN, _CHOICE, _DIVISION = (10, 1.2), (1, 0.3), 20, 50
 _LARGEST_POWER = 4
 _INTEGERS = range(-(2**63), 2**63)
-#: Bits of a float's digits.
-_BITS = 53
-_NOT_WRITTEN = "an expression of a size is not one that PyTorch writes"
+
+_TOKEN = re.compile(r"\s*([A-Za-z_]\w*|-?\d{1,40}(?:\.\d*)?(?:e[+-]?\d{1,4})?|'[^']*'|.)", re.ASCII)
 
 
 class ExpressionTerm(NamedTuple):
@@ -95,59 +92,96 @@ def size_expression(text: str, symbol: Callable[[str], str]) -> ExpressionTerm:
     """
     if len(text) > _LONGEST:
         raise ValueError("an expression of a size is too long")
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, MemoryError, RecursionError):
-        raise ValueError(_NOT_WRITTEN) from None
-    return _term(tree.body, symbol, 0)
+    parser = _Parser(_TOKEN.findall(text.strip()), symbol)
+    term = parser.expression(0)
+    parser.expect("")
+    return term
 
 
-def _term(node: ast.expr, symbol: Callable[[str], str], depth: int) -> ExpressionTerm:
-    """One constant, symbol, number or call, as Python's own parser reads it."""
-    if depth > _DEEPEST:
-        raise ValueError("an expression of a size is nested too deeply")
-    match node:
-        case ast.Name(name) if name in _CONSTANTS:
+class _Parser:
+    def __init__(self, tokens: list[str], symbol: Callable[[str], str]) -> None:
+        self._tokens: Iterator[str] = iter(tokens)
+        self._symbol = symbol
+        self._next = next(self._tokens, "")
+
+    def _taken(self) -> str:
+        token, self._next = self._next, next(self._tokens, "")
+        return token
+
+    def expect(self, token: str) -> None:
+        """Take this token; "" is the end."""
+        if self._taken() != token:
+            raise ValueError("an expression of a size is not one that PyTorch writes")
+
+    def expression(self, depth: int) -> ExpressionTerm:
+        """One constant, symbol, number or call."""
+        name = self._taken()
+        if depth > _DEEPEST:
+            raise ValueError("an expression of a size is nested too deeply")
+        if name in _CONSTANTS:
             return ExpressionTerm(name)
-        case ast.Call(ast.Name("Symbol"), [ast.Constant(str(name))], assumptions):
-            return ExpressionTerm(_symbol(symbol(name), assumptions))
-        case ast.Call(ast.Name("Integer"), [number], []):
-            return ExpressionTerm(f"Integer({_integer(number)})")
-        case ast.Call(ast.Name("Rational"), [above, below], []):
-            if not (divisor := _integer(below)):
-                raise ValueError("an expression of a size divides by zero")
-            return ExpressionTerm(f"Rational({_integer(above)}, {divisor})")
-        case ast.Call(
-            ast.Name("Float"), [ast.Constant(str(text))], [ast.keyword("precision", bits)]
-        ) if _integer(bits) == _BITS:
-            if not math.isfinite(real := float(text)):
-                raise ValueError("an expression of a size holds a number that is not finite")
-            return ExpressionTerm(f"Float('{real!r}', precision={_BITS})")
-        case ast.Call(ast.Name(name), given, []):
-            fewest, most = _FUNCTIONS.get(name, (1, 0))
-            if not fewest <= len(given) <= most:
-                raise ValueError("an expression of a size calls a function that sizes do not need")
-            return _called(name, [_term(one, symbol, depth + 1) for one in given])
-    raise ValueError(_NOT_WRITTEN)
+        self.expect("(")
+        if name in _LEAVES:
+            term = ExpressionTerm(_LEAVES[name](self))
+            self.expect(")")
+            return term
+        fewest, most = _FUNCTIONS.get(name, (1, 0))
+        given = [self.expression(depth + 1)]
+        while self._next == "," and len(given) < most:
+            self._taken()
+            given.append(self.expression(depth + 1))
+        self.expect(")")
+        if len(given) not in range(fewest, most + 1):
+            raise ValueError("an expression of a size calls a function that sizes do not need")
+        return _called(name, given)
+
+    def symbol(self) -> str:
+        """The rest of ``Symbol('s0', positive=True, integer=True)``."""
+        stated = [repr(self._symbol(self._taken().strip("'")))]
+        while self._next == ",":
+            self._taken()
+            assumption = self._taken()
+            self.expect("=")
+            self.expect("True")
+            if assumption not in _ASSUMPTIONS:
+                raise ValueError("a symbol of a size has an assumption that sizes do not need")
+            stated.append(f"{assumption}=True")
+        return f"Symbol({', '.join(stated)})"
+
+    def integer(self) -> str:
+        """The rest of ``Integer(2)``."""
+        return f"Integer({self._number()})"
+
+    def rational(self) -> str:
+        """The rest of ``Rational(1, 2)``."""
+        above = self._number()
+        self.expect(",")
+        if not (below := self._number()):
+            raise ValueError("an expression of a size divides by zero")
+        return f"Rational({above}, {below})"
+
+    def floating(self) -> str:
+        """The rest of ``Float('0.5', precision=53)``."""
+        number = float(self._taken().strip("'"))
+        for token in (",", "precision", "=", "53"):
+            self.expect(token)
+        if not math.isfinite(number):
+            raise ValueError("an expression of a size holds a number that is not finite")
+        return f"Float('{number!r}', precision=53)"
+
+    def _number(self) -> int:
+        number = int(self._taken())
+        if number not in _INTEGERS:
+            raise ValueError("an expression of a size holds a number of more than 64 bits")
+        return number
 
 
-def _symbol(name: str, assumptions: list[ast.keyword]) -> str:
-    """``Symbol('s0', positive=True, integer=True)`` by another name."""
-    for stated in assumptions:
-        value = stated.value.value if isinstance(stated.value, ast.Constant) else None
-        if stated.arg not in _ASSUMPTIONS or value is not True:
-            raise ValueError("a symbol of a size has an assumption that sizes do not need")
-    return f"Symbol({', '.join([repr(name), *(f'{one.arg}=True' for one in assumptions)])})"
-
-
-def _integer(node: ast.expr) -> int:
-    sign = 1
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        node, sign = node.operand, -1
-    number = node.value if isinstance(node, ast.Constant) else None
-    if type(number) is not int or sign * number not in _INTEGERS:
-        raise ValueError("an expression of a size holds what is no integer of 64 bits")
-    return sign * number
+_LEAVES: dict[str, Callable[[_Parser], str]] = {
+    "Symbol": _Parser.symbol,
+    "Integer": _Parser.integer,
+    "Rational": _Parser.rational,
+    "Float": _Parser.floating,
+}
 
 
 def _called(name: str, given: list[ExpressionTerm]) -> ExpressionTerm:

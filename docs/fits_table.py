@@ -11,7 +11,7 @@ from pathlib import Path
 
 from asterism.asking.lanes import FORMATS_OF, IMPORTANCE, RECURRENT
 from asterism.core.parameters.validation import registered_names
-from asterism.models.formats import FORMATS
+from asterism.models.keras_models.reading import KERAS_SUFFIXES
 from asterism.models.signatures.reading import MODEL_SUFFIXES
 
 ROOT = Path(__file__).parents[1]
@@ -66,7 +66,7 @@ def lanes() -> list[Lane]:
         ),
         Lane(
             "compressed",
-            suffixes(of_formats(FORMATS)),
+            suffixes(MODEL_SUFFIXES),
             "images",
             "images of varying sizes; a single score in place of one for each class",
             {
@@ -115,7 +115,8 @@ def lanes() -> list[Lane]:
 
 def of_formats(names: Iterable[str]) -> list[str]:
     """Suffixes of files of these formats."""
-    return [suffix for name in names for suffix in FORMATS[name].suffixes]
+    known = {"keras": KERAS_SUFFIXES, "onnx": (".onnx",)}
+    return [suffix for name in names for suffix in known[name]]
 
 
 def suffixes(known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metropolis_twin import select
 
-from asterism.core.metropolis import MetropolisHastings, PrecomputedDraws, UniformSelector
+from asterism.core.metropolis import MetropolisHastings, PrecomputedDraws, Selector
 
 
 @given(seed=st.integers(0, 10_000), candidates=st.integers(2, 9), chains=st.integers(1, 6))
@@ -49,7 +49,7 @@ def test_the_first_proposal_within_its_reach_is_the_one_that_is_selected(seed, c
     rng = np.random.default_rng(seed)
     numbers, scores = rng.random((30, 8)), rng.integers(0, 4, count)
     ranked = sorted(range(count), key=scores.item, reverse=True)
-    for selector in (MetropolisHastings(p), UniformSelector()):
+    for selector in (MetropolisHastings(p), Selector()):
         proposals, reach = selector.proposals(count, numbers)
         for row, (current, own) in enumerate(zip(rng.integers(0, count, 30), numbers, strict=True)):
             accepted = [
@@ -73,7 +73,7 @@ def test_a_candidate_that_is_added_can_be_chosen_next():
         current = chain.select(candidates, scores.__getitem__, current, rng)
         chosen[current] += 1
     assert chosen["c"] > chosen["a"] + chosen["b"]
-    uniform = Counter(UniformSelector().select(candidates, float, None, rng) for _ in range(6000))
+    uniform = Counter(Selector().select(candidates, float, None, rng) for _ in range(6000))
     assert all(abs(uniform[candidate] - 2000) < 200 for candidate in scores)
 
 

@@ -24,7 +24,7 @@ def obey(channel, mark=None):
                 held.append(b"x" * (int(megabytes) << 20))
                 time.sleep(1000)
             case ["half"]:  # says that 1,000 bytes come, and sends 10
-                channel._stream.sendall(struct.pack("!Q", 1000) + b"0123456789")
+                channel.stream.sendall(struct.pack("!Q", 1000) + b"0123456789")
                 time.sleep(1000)
             case ["deaf"]:
                 channel.send(b"deaf")
@@ -32,7 +32,7 @@ def obey(channel, mark=None):
             case ["talk"]:
                 os.write(1, b"to standard output\n")
             case ["half and die"]:
-                channel._stream.sendall(struct.pack("!Q", 1000) + b"0123456789")
+                channel.stream.sendall(struct.pack("!Q", 1000) + b"0123456789")
                 os.kill(os.getpid(), signal.SIGSEGV)
         channel.send(request)
     if mark is not None:

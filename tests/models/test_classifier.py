@@ -37,7 +37,7 @@ def files(tmp_path_factory):
 
 
 def test_the_table_covers_every_format():
-    assert {s for name in FORMATS for s in FORMATS[name].suffixes} == {*SUFFIXES, ".hdf5", ".lite"}
+    assert set(FORMATS) == {*SUFFIXES, ".hdf5", ".lite"}
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -117,7 +117,7 @@ def test_two_who_open_a_keras_file_at_once_export_it_once(files, monkeypatch):
 
     monkeypatch.setattr(keras_export, "save_onnx", slow)
     with ThreadPoolExecutor(2) as threads:
-        both = list(threads.map(FORMATS["keras"].open, [files[1][".keras"]] * 2))
+        both = list(threads.map(FORMATS[".keras"], [files[1][".keras"]] * 2))
     assert len(exports) == 1
     assert all("run as its ONNX export" in runtime.notes[0] for runtime in both)
 
@@ -337,14 +337,7 @@ def test_damaged_files_are_one_line(files, suffix, tmp_path):
 def test_a_wrong_suffix_is_told(files, true, claimed, hint, tmp_path):
     path = tmp_path / f"model{claimed}"
     path.write_bytes(files[1][true].read_bytes())
-    with pytest.raises(UserError, match=rf"should be \{hint}"):
-        FileClassifier(path, UNIT)
-
-
-def test_a_first_byte_alone_accuses_no_file_of_being_onnx(tmp_path):
-    path = tmp_path / "model.tflite"
-    path.write_bytes(b"\x08" * 99)
-    with pytest.raises(UserError, match=r"no \.tflite file"):
+    with pytest.raises(UserError, match=rf"give it the suffix \{hint}"):
         FileClassifier(path, UNIT)
 
 
@@ -459,7 +452,7 @@ def test_usual_torch_networks_open(name, core, tmp_path):
 
 def test_a_pickled_torch_model_is_not_read(tmp_path):
     torch.save({"weight": torch.zeros(3)}, tmp_path / "model.pt2")
-    with pytest.raises(UserError, match=r"torch\.export"):
+    with pytest.raises(UserError, match="a state dictionary"):
         FileClassifier(tmp_path / "model.pt2", UNIT)
 
 

@@ -174,8 +174,11 @@ def test_a_stage_with_an_endless_network_ends_on_a_signal(own_network, number):
 def isolated_by(marked):
     """Processes that run a model for another one: started for it, or forked by one that was."""
     running = marked.running()
-    forking = {p.pid for p in running if "asterism.core.workers.starting" in p.cmdline()}
+    forking = {
+        p.pid for p in running if "asterism.core.workers.starting:serve_forks" in p.cmdline()
+    }
     started = [p for p in running if "asterism.core.workers.entry" in p.cmdline()]
+    started = [p for p in started if p.pid not in forking]
     return started + [p for p in running if p.ppid() in forking]
 
 

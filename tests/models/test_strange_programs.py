@@ -52,7 +52,7 @@ def here(tmp_path, monkeypatch):
 def use(path, inputs, libraries=("pytorch_program:file",)):
     """What every reader makes of a program; outputs as the libraries give them, by library."""
     try:
-        FORMATS["torch"].open(path)
+        FORMATS[".pt2"](path)
     except UserError as error:
         assert path.name in str(error) or path.stem in str(error)
     program = read_program(path, 8, {})

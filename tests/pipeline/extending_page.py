@@ -15,7 +15,7 @@ _FILE = re.compile(r"^File `([^`]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.
 _RUN = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _RESULTS = re.compile(r"^Results: `([^`]+)` [a-z ]+ `([^`]+)`", re.MULTILINE)
 _TESTS = re.compile(r"^Tests: (.+)$", re.MULTILINE)
-_REGISTERED = re.compile(r'(\w+)\.register\("(\w+)"\)|\b(declare|operator)\("(\w+)"')
+_REGISTERED = re.compile(r'(\w+)\.register\("\.?(\w+)"\)|\b(declare|operator)\("(\w+)"')
 #: Functions that register what they are called with, and the registries.
 _REGISTERING = {"declare": "LAYERS", "operator": "OPERATORS"}
 

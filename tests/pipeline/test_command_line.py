@@ -15,7 +15,7 @@ import typer
 from onnx import numpy_helper
 from typer.testing import CliRunner
 
-from asterism import __version__, config, project
+from asterism import __version__, cli, config, project
 from asterism import budget as budgets
 from asterism.asking import question
 from asterism.asking.question import ResolvedQuestion
@@ -103,7 +103,7 @@ def test_a_command_on_a_project_needs_its_root(name, needed, here, note):
 def test_errors_of_the_users_are_one_line_and_status_1(here, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["something", "budget"])
     with pytest.raises(SystemExit) as end:
-        commands.run()
+        cli.run()
     assert end.value.code == 1
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith("error: there is no dvc.yaml here")
@@ -113,7 +113,7 @@ def test_errors_of_the_users_are_one_line_and_status_1(here, monkeypatch, capsys
 def test_help_calls_the_program_by_its_name(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["something.py", "--help"])
     with pytest.raises(SystemExit) as end:
-        commands.run()
+        cli.run()
     assert end.value.code == 0
     assert "asterism [OPTIONS] COMMAND" in capsys.readouterr().out
 
@@ -547,7 +547,7 @@ def completed(monkeypatch, words):
     monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
     monkeypatch.setattr(sys, "argv", ["asterism"])
     with pytest.raises(SystemExit):
-        commands.run()
+        cli.run()
 
 
 def test_the_shell_completes_commands_options_stages_and_pages(root, monkeypatch, capsys):

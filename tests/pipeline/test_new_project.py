@@ -11,7 +11,7 @@ import pytest
 import yaml
 from workspace import ROOT, copy_tree
 
-from asterism.cli.commands import run
+from asterism.cli import run
 from asterism.comparing.environment_making import find_python
 from asterism.config import check_params
 from asterism.core.messages.errors import UserError

@@ -22,11 +22,10 @@ from structlog.testing import capture_logs
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import hold_lock, is_lock_held
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.repository import Repository
+from asterism.dvc_hydra.repository import Repository, StageFailedError
 from asterism.sweep import executors, pipeline, point
 from asterism.sweep.executors import Shards, compute_units, run_part
 from asterism.sweep.pipeline import (
-    StageFailedError,
     find_outdated_stages,
     forkserver,
     order_by_chain,
@@ -474,7 +473,7 @@ class TestOneStage:
         [(130, KeyboardInterrupt), (-signal.SIGINT, KeyboardInterrupt), (3, StageFailedError)],
     )
     def test_one_that_fails_is_told(self, tmp_path, monkeypatch, exit_code, kind):
-        error = pipeline.CommandFailedError(exit_code)
+        error = StageFailedError("fuzz", exit_code)
         _, result = self.reproduce(tmp_path, planned("fuzz"), error, monkeypatch)
         assert type(result) is kind
         if kind is StageFailedError:

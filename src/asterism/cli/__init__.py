@@ -5,10 +5,12 @@ from asterism.core.files.interrupts import run_command
 
 def main() -> None:
     """Entry point: the command that the arguments name."""
-    run_command(_run)
+    run_command(run)
 
 
-def _run() -> None:
-    from asterism.cli.commands import run  # imports all of them: an interrupt may come meanwhile
+def run() -> None:
+    """Run the command, without what :func:`main` does about interrupts."""
+    from asterism.cli import commands  # imports all of them: an interrupt may come meanwhile
+    from asterism.cli.program import run_program
 
-    run()
+    run_program(commands.app, "asterism")

@@ -1,4 +1,4 @@
-"""All commands of ``asterism``."""
+"""All commands of ``asterism``, by their groups; within a group as they are declared."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from asterism.cli import (  # noqa: F401 - each adds its commands to the app
     reproduction,
     versions,
 )
-from asterism.cli.program import app, run_program
+from asterism.cli.program import GROUPS, app
 
-__all__ = ["app", "run"]
+app.registered_commands.sort(key=lambda command: GROUPS.index(command.rich_help_panel))
 
-
-def run() -> None:
-    """Run the command that the arguments name."""
-    run_program(app, "asterism")
+__all__ = ["app"]

@@ -129,12 +129,11 @@ def repro(
     from asterism.core.running.footprint import Footprint
     from asterism.core.running.stage import record_run
     from asterism.dvc_hydra.commands import report_dvc_errors
-    from asterism.dvc_hydra.repository import open_checked_repository
+    from asterism.dvc_hydra.repository import StageFailedError, open_checked_repository
     from asterism.dvc_hydra.saved_state import remove_unneeded_state
     from asterism.sweep.interrupt import treat_sigterm_as_sigint
     from asterism.sweep.launch import make_shards
     from asterism.sweep.pipeline import (
-        StageFailedError,
         find_outdated_stages,
         lock_folder,
         run_stages,

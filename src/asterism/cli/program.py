@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from asterism import __version__
 from asterism.core.files.interrupts import require_uninterrupted
@@ -38,21 +37,7 @@ PAPERS = "The papers' experiments"
 GROUPS = (BEGIN, MODELS, JUDGE, LIBRARIES, RUN, LOOK, KEEP, PAPERS)
 
 
-class InGroups(TyperGroup):
-    """Lists commands by their groups."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Names of the commands; within a group as they are declared."""
-        places = {group: place for place, group in enumerate(GROUPS)}
-
-        def place(name: str) -> int:
-            return places.get(getattr(self.commands[name], "rich_help_panel", ""), len(places))
-
-        return sorted(self.commands, key=place)
-
-
 app = typer.Typer(
-    cls=InGroups,
     no_args_is_help=True,
     rich_markup_mode="markdown",  # else lines of docstrings end where they end in the source
     pretty_exceptions_enable=False,

@@ -11,24 +11,12 @@ in vain can be forgotten.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Candidate = TypeVar("Candidate")
-
-
-class RandomDraws(Protocol):
-    """Gives random numbers: a ``numpy.random.Generator``, or :class:`PrecomputedDraws`."""
-
-    def integers(self, high: int, /) -> int:
-        """An integer from [0, high)."""
-        ...
-
-    def random(self) -> float:
-        """A number from [0, 1)."""
-        ...
 
 
 class PrecomputedDraws:
@@ -42,16 +30,20 @@ class PrecomputedDraws:
         self._numbers = numbers
 
     def integers(self, high: int, /) -> int:
-        """See :meth:`RandomDraws.integers`."""
+        """An integer from [0, high)."""
         return int(next(self._numbers) * high)
 
     def random(self) -> float:
-        """See :meth:`RandomDraws.random`."""
+        """A number from [0, 1)."""
         return next(self._numbers)
 
 
-class Selector(Protocol):
-    """Chooses a chain's next candidate."""
+#: Gives random numbers.
+RandomDraws = np.random.Generator | PrecomputedDraws
+
+
+class Selector:
+    """Chooses a chain's next candidate: each is equally likely, the unguided ablation."""
 
     def select(
         self,
@@ -67,9 +59,9 @@ class Selector(Protocol):
             score: how well a candidate served so far, higher is better; equal scores rank in the
                 candidates' order.
             current: the candidate that the chain chose last, None before its first choice.
-            draws: random numbers of this choice.
+            draws: random numbers of this choice, here one integer.
         """
-        ...
+        return candidates[int(draws.integers(len(candidates)))]
 
     def proposals(
         self, count: int, numbers: NDArray[np.float64]
@@ -88,31 +80,11 @@ class Selector(Protocol):
             The places of the proposals and their reach, each int64 ``(n, m)``; a reach of
             ``count - 1`` accepts any.
         """
-        ...
-
-
-class UniformSelector:
-    """Every candidate is equally likely: the unguided ablation."""
-
-    def select(
-        self,
-        candidates: Sequence[Candidate],
-        score: Callable[[Candidate], float],
-        current: Candidate | None,
-        draws: RandomDraws,
-    ) -> Candidate:
-        """See :meth:`Selector.select`; one integer is drawn."""
-        return candidates[draws.integers(len(candidates))]
-
-    def proposals(
-        self, count: int, numbers: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """See :meth:`Selector.proposals`; any is accepted."""
         proposed = (numbers[:, :1] * count).astype(np.int64)
         return proposed, np.full_like(proposed, count - 1)
 
 
-class MetropolisHastings:
+class MetropolisHastings(Selector):
     """Prefers candidates of high rank. The first choice of a chain is uniform.
 
     Proposals are drawn until one is accepted, as both papers' algorithms do: an integer for the
@@ -138,11 +110,11 @@ class MetropolisHastings:
         """See :meth:`Selector.select`."""
         count = len(candidates)
         if current is None:
-            return candidates[draws.integers(count)]
+            return candidates[int(draws.integers(count))]
         least = self._least_chance(count)
         ranking: list[Candidate] = []
         while True:
-            proposal = candidates[draws.integers(count)]
+            proposal = candidates[int(draws.integers(count))]
             chance = draws.random()
             if proposal == current or chance < least:
                 return proposal

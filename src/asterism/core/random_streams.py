@@ -18,7 +18,7 @@ import hashlib
 import math
 import struct
 from functools import cache
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,33 +77,6 @@ def _seed_sequence(seed: int, path: tuple[str | int, ...]) -> np.random.SeedSequ
     return np.random.SeedSequence(seed, spawn_key=struct.unpack_from("<4I", digest))
 
 
-class Randomness(Protocol):
-    """What mutators draw from: a ``numpy.random.Generator``, or what answers like one.
-
-    Every ``size`` begins with the batch, so that the answer may hold numbers of another stream in
-    each row; what is drawn for a row must not depend on the others, not even on how often.
-    """
-
-    def uniform(self, low: float, high: float, size: int | tuple[int, ...]) -> NDArray[np.float64]:
-        """Numbers from [low, high)."""
-        ...
-
-    def integers(
-        self,
-        low: int,
-        high: int | NDArray[np.int64],
-        size: int | tuple[int, ...],
-        dtype: Any = ...,
-        endpoint: bool = ...,
-    ) -> NDArray[Any]:
-        """Integers from [low, high), or [low, high] with ``endpoint``."""
-        ...
-
-    def choice(self, values: NDArray[Any], /, size: int | tuple[int, ...]) -> NDArray[Any]:
-        """Elements of ``values``."""
-        ...
-
-
 def draw_uniform_levels(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.uint16]:
     """Integers below :data:`LEVELS`, uint16 of this shape, which begins with the batch."""
     count = math.prod(shape[1:])
@@ -137,7 +110,8 @@ def draw_distinct_integers(rng: Randomness, rows: int, size: int, below: int) ->
         tickets = tickets[:, :size].copy()
     tickets.sort(axis=1)
     tickets &= tickets.dtype.type((1 << bits) - 1)
-    return tickets.astype(np.int64)
+    distinct: NDArray[np.int64] = tickets.astype(np.int64)
+    return distinct
 
 
 def draw_standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -276,3 +250,8 @@ class BatchedStreams:
             block = words[start : start + rows]
             mix_bits(np.add(self._keys[start : start + rows, np.newaxis], places, out=block))
         return words.reshape(shape)
+
+
+#: What mutators draw from. Every ``size`` begins with the batch, so that each row may have numbers
+#: of another stream; what is drawn for a row must not depend on the others, not even on how often.
+Randomness = np.random.Generator | BatchedStreams

@@ -24,6 +24,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import printable
 from asterism.core.messages.terminal import say
 from asterism.core.resuming.state import server_time
+from asterism.core.settings.yaml_files import AliasError, require_plain_yaml
 
 #: Under such a name DVC writes what it then renames. It removes none after a crash, and after a
 #: full disk not all.
@@ -117,8 +118,6 @@ LARGEST_ENTRY = 1_000_000
 #: Levels of lists and groups in an entry; one of the pipeline's has six.
 DEEPEST = 50
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
 _FILE = re.compile(r"[0-9a-f]{32}")
 
 #: No files' names, and those by which git and DVC take a folder for a repository, whose settings
@@ -146,16 +145,13 @@ def fault_in_text(content: bytes) -> str | None:
     """
     if len(content) > LARGEST_ENTRY:
         return f"it has {len(content)} bytes, and an entry at most {LARGEST_ENTRY}"
-    depth = 0
     try:
-        text = content.decode("utf-8")  # YAML has other encodings, and DVC does not
-        for event in yaml.parse(text, _LOADER):
-            if isinstance(event, yaml.AliasEvent):
-                return "it has YAML aliases, which DVC does not write"
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > DEEPEST:
-                return f"it is nested more than {DEEPEST} deep"
+        # YAML has other encodings, and DVC does not.
+        require_plain_yaml(content.decode("utf-8"), DEEPEST)
+    except AliasError:
+        return "it has YAML aliases, which DVC does not write"
+    except RecursionError:
+        return f"it is nested more than {DEEPEST} deep"
     except (yaml.YAMLError, UnicodeError):
         return "it is not YAML"
     return None

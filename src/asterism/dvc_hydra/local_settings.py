@@ -58,10 +58,7 @@ def _edited(file: Path) -> Iterator[ConfigParser]:
 
     DVC itself writes no path with letters beyond ASCII, though it reads it.
     """
-    settings = ConfigParser(interpolation=None, delimiters=("=",), strict=False)
-    if file.exists():
-        with reading(str(file)):
-            settings.read_string(read_within_limit(file, "limits.text_mb").decode())
+    settings = _read(file)
     for section in {"cache", "core", _SECTION} - set(settings.sections()):
         settings.add_section(section)
     yield settings
@@ -100,12 +97,16 @@ def dvc_settings(workspace: Path) -> ConfigParser:
         UserError: one of them cannot be read.
     """
     here = workspace / ".dvc"
-    levels = [
+    return _read(
         Path(platformdirs.site_config_dir("dvc", "iterative"), "config"),
         Path(platformdirs.user_config_dir("dvc", "iterative"), "config"),
         here / "config",
         here / "config.local",
-    ]
+    )
+
+
+def _read(*levels: Path) -> ConfigParser:
+    """The settings in files, as far as these are there; what the last one says counts."""
     found = ConfigParser(interpolation=None, delimiters=("=",), strict=False)
     for file in levels:
         if file.is_file():

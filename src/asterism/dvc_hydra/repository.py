@@ -24,7 +24,13 @@ from asterism.dvc_hydra.cache_objects import objects_of, place_output, remove_ou
 from asterism.dvc_hydra.commands import LOCK, require_usable, run_dvc, run_dvc_quietly
 from asterism.dvc_hydra.hashes import WorkspaceHashes
 from asterism.dvc_hydra.local_settings import cache_folder, default_remote, link_kinds
-from asterism.dvc_hydra.stage import Stage, locked_outputs, read_stages
+from asterism.dvc_hydra.stage import (
+    Stage,
+    locked_outputs,
+    makers_of,
+    read_stages,
+    unknown_stage,
+)
 
 #: An entry of ``dvc.lock`` or of the run-cache.
 Entry = dict[str, Any]
@@ -33,28 +39,20 @@ Entry = dict[str, Any]
 _PLAIN = {"zsh": ["--no-rcs"], "bash": ["--noprofile", "--norc"]}
 
 
-class UnknownStageError(Exception):
-    """No stage has this name.
-
-    Attributes:
-        name: what was asked for.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-
-class CommandFailedError(Exception):
+class StageFailedError(Exception):
     """A stage's command ended with an error.
 
     Attributes:
-        exit_code: its exit status; of a signal its negative number.
+        stage: its name.
+        exit_code: its command's exit status; of a signal its negative number.
     """
 
-    def __init__(self, exit_code: int) -> None:
-        super().__init__(f"exit status {exit_code}")
-        self.exit_code = exit_code
+    def __init__(self, stage: str, exit_code: int) -> None:
+        super().__init__(f"stage {stage} failed with exit status {exit_code}")
+        self.stage, self.exit_code = stage, exit_code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StageFailedError, (self.stage, self.exit_code)
 
 
 class Repository:
@@ -106,8 +104,8 @@ class Repository:
             targets: names of stages, with or without a variant; none for all.
 
         Raises:
-            UnknownStageError: there is no such stage.
-            UserError: DVC cannot read the pipeline, or stages read each other's outputs.
+            UserError: there is no such stage, DVC cannot read the pipeline, or stages read each
+                other's outputs.
         """
         found: dict[str, tuple[Stage, list[str]]] = {}
         makers = {path: stage.name for stage in self.stages.values() for path in stage.outputs}
@@ -117,7 +115,7 @@ class Repository:
                 raise UserError(f"dvc.yaml: stages read each other: {' -> '.join((*below, name))}")
             if name not in found:
                 stage = self.stages[name]
-                above = sorted({n for path in stage.inputs for n in _makers_of(path, makers)})
+                above = sorted({n for path in stage.inputs for n in makers_of(path, makers)})
                 for one in above:
                     add(one, (*below, name))
                 found[name] = stage, above
@@ -204,7 +202,7 @@ class Repository:
             before: called right before the command starts.
 
         Raises:
-            CommandFailedError: the command failed.
+            StageFailedError: the command failed.
             UserError: DVC cannot take the outputs.
         """
         for name in set(stage.outs) - set(stage.kept):
@@ -216,7 +214,7 @@ class Repository:
             say(f"> {line}")
             status = subprocess.run(_in_shell(line), cwd=self.root, env=environment, check=False)
             if status.returncode:
-                raise CommandFailedError(status.returncode)
+                raise StageFailedError(stage.name, status.returncode)
         with self.lock(), lockfile.protect_lockfile(self.root):
             run_dvc_quietly(self.root, "commit", "--force", "--", stage.name)
             entry = lockfile.read_locked_stage(self.root, stage.name)
@@ -281,7 +279,7 @@ class Repository:
         for target in targets:
             named = [n for n in self.stages if target in (n, n.partition("@")[0])]
             if not named:
-                raise UnknownStageError(target)
+                raise unknown_stage(target, list(self.stages))
             wanted += named
         return wanted if targets else own
 
@@ -305,12 +303,6 @@ def open_checked_repository(root: Path) -> Repository:
     repository = Repository(root)
     require_plain(repository.cache)
     return repository
-
-
-def _makers_of(path: Path, makers: Mapping[Path, str]) -> set[str]:
-    """Names of the stages that write a path, a folder around it, or something in it."""
-    around = {makers[one] for one in (path, *path.parents) if one in makers}
-    return around | {n for out, n in makers.items() if str(out).startswith(f"{path}{os.sep}")}
 
 
 def _in_shell(line: str) -> list[str]:

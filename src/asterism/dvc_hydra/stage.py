@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Container, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import unknown
 from asterism.core.resuming.work_units import PIPELINE
 from asterism.dvc_hydra import run_cache
 from asterism.dvc_hydra.commands import private_site_cache, report_dvc_errors
@@ -66,17 +68,19 @@ class Stage:
         """Files and folders that it depends on, absolute; those of parameters among them."""
         return [self.root / name for name in (*self.deps, *self.params)]
 
-    def hashes_of_inputs(self, hashes: WorkspaceHashes, made: Container[Path]) -> list[list[Any]]:
+    def hashes_of_inputs(
+        self, hashes: WorkspaceHashes, makers: Mapping[Path, str]
+    ) -> list[list[Any]]:
         """What it depends on, by name, with its hash or the values of its parameters.
 
         Args:
             hashes: takes in what is computed.
-            made: paths that other stages write, which are left out.
+            makers: names of other stages by what they write, which is left out.
 
         Raises:
             UserError: a file is not there.
         """
-        outer = sorted(name for name in self.deps if self.root / name not in made)
+        outer = sorted(name for name in self.deps if not makers_of(self.root / name, makers))
         files = [[name, self._hash(name, hashes)["md5"]] for name in outer]
         return [*files, *sorted([n, v] for n, v in self._values(hashes).items())]
 
@@ -127,6 +131,30 @@ class Stage:
 
     def _values(self, hashes: WorkspaceHashes) -> dict[str, Any]:
         return {name: hashes.parameters(name, keys) for name, keys in self.params.items()}
+
+
+def makers_of(path: Path, makers: Mapping[Path, str]) -> set[str]:
+    """Names of the stages that write a path, a folder around it, or something in it.
+
+    Args:
+        path: absolute.
+        makers: names of stages by what they write.
+    """
+    around = {makers[one] for one in (path, *path.parents) if one in makers}
+    return around | {n for out, n in makers.items() if str(out).startswith(f"{path}{os.sep}")}
+
+
+def unknown_stage(target: str, names: Sequence[str]) -> UserError:
+    """The error that says that no stage is called ``target``, and what there is near it.
+
+    Args:
+        target: what the user gave.
+        names: all stages, each with its variant where it has one.
+    """
+    group, at, _ = target.partition("@")
+    variants = [name for name in names if name.partition("@")[0] == group]
+    alike = {name if at else name.partition("@")[0] for name in names if at in name}
+    return unknown("stage", target, variants or sorted(alike))
 
 
 def locked_outputs(root: Path, entry: Mapping[str, Any]) -> dict[Path, str]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,21 +42,18 @@ def topological_order(nodes: Sequence[Any]) -> list[int]:
     Of nodes that are ready, the one that stands first in the file comes first.
     """
     makers = {name: i for i, node in enumerate(nodes) for name in node.output if name}
-    waits = [{makers[n] for n in node_inputs(node) if n in makers} for node in nodes]
-    followers: dict[int, list[int]] = {}
-    for index, needed in enumerate(waits):
-        for other in needed:
-            followers.setdefault(other, []).append(index)
-    ready = [index for index, needed in enumerate(waits) if not needed]
+    waiting: TopologicalSorter[int] = TopologicalSorter()
+    for index, node in enumerate(nodes):
+        waiting.add(index, *{makers[name] for name in node_inputs(node) if name in makers})
+    with suppress(CycleError):  # of what waits for itself, the rest is ordered
+        waiting.prepare()
+    ready, found = list(waiting.get_ready()), list[int]()
     heapq.heapify(ready)
-    found = []
     while ready:
-        index = heapq.heappop(ready)
-        found.append(index)
-        for follower in followers.get(index, ()):
-            waits[follower].discard(index)
-            if not waits[follower]:
-                heapq.heappush(ready, follower)
+        found.append(heapq.heappop(ready))
+        waiting.done(found[-1])
+        for index in waiting.get_ready():
+            heapq.heappush(ready, index)
     return found
 
 

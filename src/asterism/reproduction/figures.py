@@ -98,12 +98,11 @@ def _bars(table: PaperTable, places: Sequence[int], rows: Sequence[FilledRow]) -
                 label="the paper" if first else None,
             )
             if cell.here is not None:
-                high = cell.here.mean if cell.here.high is None else cell.here.high
                 axes.barh(
                     number + 0.2,
                     cell.here.mean,
                     0.38,
-                    xerr=high - cell.here.mean,
+                    xerr=cell.here.high - cell.here.mean,
                     color=PALETTE[0],
                     label="here, with 95% interval" if first else None,
                 )
@@ -245,7 +244,7 @@ def _draw_bars(axes: Axes, drawn: Sequence[DrawnSeries], runs: Mapping[str, Reco
                 names.index(value) + (number - (len(drawn) - 1) / 2) * width,
                 mean.mean,
                 width,
-                yerr=mean.ends[1] - mean.mean,
+                yerr=mean.high - mean.mean,
                 color=PALETTE[number],
                 label=one.label if value == next(iter(values)) else None,
             )

@@ -200,7 +200,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _estimate(found: Estimate) -> str:
-    if found.high is None:
+    if found.runs == 1:
         return f"{four_digits(found.mean)} (one run)"
     return f"{four_digits(found.mean)} ± {found.high - found.mean:.2g}"
 

@@ -255,21 +255,15 @@ class Estimate:
 
     Attributes:
         mean: of the runs.
-        low, high: bounds of the 95% interval of the mean (Student's t); None for a single run.
+        low, high: bounds of the 95% interval of the mean (Student's t), which a single run does
+            not tell: both are the mean.
         runs: how many there are.
     """
 
     mean: float
-    low: float | None
-    high: float | None
+    low: float
+    high: float
     runs: int
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Bounds of the interval; the mean twice for a single run."""
-        if self.low is None or self.high is None:
-            return self.mean, self.mean
-        return self.low, self.high
 
 
 def estimate(sample: Sequence[float]) -> Estimate:
@@ -280,9 +274,7 @@ def estimate(sample: Sequence[float]) -> Estimate:
     """
     values = np.array(sample, np.float64)
     mean = float(values.mean())
-    if len(values) < 2:
-        return Estimate(mean, None, None, len(values))
-    error = float(stats.sem(values))
+    error = float(stats.sem(values)) if len(values) > 1 else 0.0
     if error == 0:
         return Estimate(mean, mean, mean, len(values))
     low, high = stats.t.interval(CONFIDENCE, len(values) - 1, loc=mean, scale=error)

@@ -17,12 +17,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import nullcontext
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from typing import Any
 
 from asterism.core.files.interrupts import INTERRUPTED
 from asterism.core.files.locks import hold_lock
 from asterism.core.messages.errors import UserError
-from asterism.dvc_hydra.repository import CommandFailedError, Repository
+from asterism.dvc_hydra.repository import Repository, StageFailedError
 from asterism.dvc_hydra.saved_state import remove_unneeded_state
 from asterism.sweep.executors import Shards, compute_units
 from asterism.sweep.interrupt import (
@@ -35,22 +34,6 @@ from asterism.sweep.plan import PlannedStage, find_cached
 
 #: Bytes that the path of a socket may have on Linux and macOS, less what Python adds to the folder.
 _LONGEST = 103 - len("/pymp-xxxxxxxx/listener-xxxxxxxx")
-
-
-class StageFailedError(Exception):
-    """A stage's command ended with an error.
-
-    Attributes:
-        stage: its name.
-        exit_code: its command's exit status.
-    """
-
-    def __init__(self, stage: str, exit_code: int) -> None:
-        super().__init__(f"stage {stage} failed with exit status {exit_code}")
-        self.stage, self.exit_code = stage, exit_code
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return StageFailedError, (self.stage, self.exit_code)
 
 
 def run_stage(
@@ -109,10 +92,10 @@ def reproduce_stage(
             if stage.is_long and not shards.is_alone:
                 compute_units(shards, repository, planned, raise_noted)
             repository.run(stage, raise_noted)
-    except CommandFailedError as error:
+    except StageFailedError as error:
         if error.exit_code in (INTERRUPTED, -signal.SIGINT):
             raise KeyboardInterrupt from None
-        raise StageFailedError(stage.name, error.exit_code) from None
+        raise
     except UserError as error:
         raise UserError(f"stage {stage.name}: {error}") from None
     if stage.is_long:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from asterism.core.files.plain_files import require_no_link
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.registry import unknown
 from asterism.dvc_hydra import cache_files
 from asterism.dvc_hydra.hashes import WorkspaceHashes
-from asterism.dvc_hydra.repository import Entry, Repository, UnknownStageError
-from asterism.dvc_hydra.stage import Stage, stage_names_under
+from asterism.dvc_hydra.repository import Entry, Repository
+from asterism.dvc_hydra.stage import Stage, stage_names_under, unknown_stage
 
 
 @dataclass(frozen=True)
@@ -50,17 +49,14 @@ def read_plan(repository: Repository, targets: Sequence[str]) -> list[PlannedSta
         UserError: there is no such stage, DVC cannot read the pipeline, a stage writes
             where no results belong, or a file is missing.
     """
-    try:
-        order = repository.in_order(targets)
-    except UnknownStageError as error:
-        raise unknown_stage(error.name, list(repository.stages)) from None
+    order = repository.in_order(targets)
     computed = [stage for stage, _ in order if stage.command]  # data under `dvc add` are just files
     require_results(repository.root, computed)
-    made = _Made([path for stage in computed for path in stage.outputs])
+    makers = {path: stage.name for stage in computed for path in stage.outputs}
     planned: dict[str, PlannedStage] = {}
     for stage, upstream in order:
         above = sorted(planned[name].key for name in upstream)
-        key = _key(stage, made, above, repository.hashes)
+        key = _key(stage, makers, above, repository.hashes)
         planned[stage.name] = PlannedStage(stage, tuple(upstream), key)
     return list(planned.values())
 
@@ -111,24 +107,13 @@ def require_results(root: Path, stages: Iterable[Stage]) -> None:
             require_no_link(root, (root / path).parent)
 
 
-class _Made:
-    """Tells whether a path is an output of the run, lies in one, or holds one."""
-
-    def __init__(self, outputs: Sequence[Path]) -> None:
-        self._outputs = set(outputs)
-        self._above = {parent for path in outputs for parent in path.parents}
-
-    def __contains__(self, path: object) -> bool:
-        assert isinstance(path, Path)
-        inside = self._outputs.intersection((path, *path.parents))
-        return bool(inside) or path in self._above
-
-
-def _key(stage: Stage, made: _Made, upstream: list[str], hashes: WorkspaceHashes) -> str:
+def _key(
+    stage: Stage, makers: Mapping[Path, str], upstream: list[str], hashes: WorkspaceHashes
+) -> str:
     facts = {
         "command": stage.command or None,
         "outputs": sorted(stage.outs),
-        "dependencies": stage.hashes_of_inputs(hashes, made),
+        "dependencies": stage.hashes_of_inputs(hashes, makers),
         "upstream": upstream,
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
@@ -151,16 +136,3 @@ def check_targets(root: Path, targets: Sequence[str], compositions: Sequence[str
         for target in targets:
             if target not in names and target not in groups:
                 raise unknown_stage(target, names)
-
-
-def unknown_stage(target: str, names: Sequence[str]) -> UserError:
-    """The error that says that no stage is called ``target``, and what there is near it.
-
-    Args:
-        target: what the user gave.
-        names: all stages, each with its variant where it has one.
-    """
-    group, at, _ = target.partition("@")
-    variants = [name for name in names if name.partition("@")[0] == group]
-    alike = {name if at else name.partition("@")[0] for name in names if at in name}
-    return unknown("stage", target, variants or sorted(alike))

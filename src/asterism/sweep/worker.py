@@ -26,14 +26,9 @@ from asterism.core.messages.terminal import escape_streams
 from asterism.core.workers.processes import interrupt_group_with_parent
 from asterism.dvc_hydra.commands import experiment_reference
 from asterism.dvc_hydra.lockfile import LOCK_FILE
-from asterism.dvc_hydra.repository import Repository
+from asterism.dvc_hydra.repository import Repository, StageFailedError
 from asterism.sweep.executors import Shards
-from asterism.sweep.pipeline import (
-    StageFailedError,
-    lock_folder,
-    run_stages,
-    use_this_python,
-)
+from asterism.sweep.pipeline import lock_folder, run_stages, use_this_python
 from asterism.sweep.plan import read_plan
 from asterism.sweep.points import Point
 from asterism.sweep.workspace import run_git

@@ -75,13 +75,6 @@ class _ReportedBar(tqdm):  # type: ignore[type-arg]  # no class of Python's to s
             Path(new).replace(path)
 
 
-class _Nowhere(io.TextIOBase):
-    """Takes what a bar prints."""
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-
 @contextmanager
 def report_progress_to(path: Path) -> Iterator[None]:
     """Bars of this process, and of those that it starts meanwhile, go into a file."""
@@ -119,7 +112,7 @@ def progress(
             total=total,
             desc=printable(label),
             unit=unit,
-            file=_Nowhere(),
+            file=io.StringIO(),  # for the little that is no display
             mininterval=_REPORT_SECONDS,
         )
     bar: Bar = tqdm(
@@ -177,15 +170,7 @@ def configure_logging(log: int | None = None) -> None:
     handlers: list[logging.Handler] = [_screen()]
     if log is not None:
         lines = _LogFile(os.fdopen(log, "a", encoding="utf-8"))
-        lines.setFormatter(
-            structlog.stdlib.ProcessorFormatter(
-                foreign_pre_chain=_FACTS,
-                processors=[
-                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    structlog.processors.JSONRenderer(sort_keys=True),
-                ],
-            )
-        )
+        lines.setFormatter(_formatter(structlog.processors.JSONRenderer(sort_keys=True)))
         handlers.append(lines)
     logging.basicConfig(handlers=handlers, level=logging.WARNING, force=True)
     logging.getLogger("asterism").setLevel(logging.INFO)
@@ -206,18 +191,17 @@ def log_to_stderr() -> None:
 def _screen() -> logging.Handler:
     """Shows events as readable lines."""
     screen = logging.StreamHandler(_AboveTheBar())
-    screen.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=_FACTS,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _clock_only,
-                _printable,
-                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0),
-            ],
-        )
-    )
+    renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
+    screen.setFormatter(_formatter(_clock_only, _printable, renderer))
     return screen
+
+
+def _formatter(*processors: Any) -> logging.Formatter:
+    """Makes lines of events, those of Python's own logging too."""
+    first = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=_FACTS, processors=[first, *processors]
+    )
 
 
 def _through_logging() -> None:

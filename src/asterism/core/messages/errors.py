@@ -34,53 +34,23 @@ EXTRAS = {
 }
 
 
-#: The extra that has all that a stage may need: that of its lane.
-STAGES = {
-    "train_rnn": "stateful",
-    "profile_states": "stateful",
-    "build_dtmc": "stateful",
-    "select_seeds": "stateful",
-    "fuzz": "stateful",
-    "measure_coverage": "stateful",
-    "train_classifier": "compressed",
-    "compress": "compressed",
-    "trigger": "compressed",
-    "repair": "compressed",
-    "vet_measure": "vetting",
-    "vet_search": "vetting",
-    "vet_repair": "vetting",
-    "vet_page": "vetting",
-    "attack": "importance",
-    "measure_importance": "importance",
-    "measure_driving": "importance",
-    "attack_rnn": "importance",
-    "library_versions": "libraries",
-    "reduce_models": "libraries",
-    "generate_models": "libraries",
-    "execute_models": "libraries",
-    "judge_models": "libraries",
-    "triage_findings": "libraries",
-    "report": "all",
-}
-
-
 #: Extras of lanes that need PyTorch only where a parameter or a file asks for it.
 _WITHOUT_TORCH = ("vetting", "importance", "stateful")
 
 
-def missing_extra(error: BaseException, stage: str = "") -> str | None:
+def missing_extra(error: BaseException, lane: str = "") -> str | None:
     """One line that names the extra, where an error says that a module of one is missing.
 
     Args:
         error: any.
-        stage: name of the stage that met it; empty for none.
+        lane: the extra of the lane whose stage met it; empty for none.
     """
     if not isinstance(error, ModuleNotFoundError) or error.name is None:
         return None
     module = error.name.partition(".")[0]
     if module not in EXTRAS:
         return None
-    extra = STAGES.get(stage, EXTRAS[module])
+    extra = lane or EXTRAS[module]
     if EXTRAS[module] == "torch" and extra in _WITHOUT_TORCH:
         extra = f"{extra},torch"
     return f"{module} is not installed: run `pip install 'asterism[{extra}]'`"

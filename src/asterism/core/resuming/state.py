@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,10 +103,7 @@ class RunState:
 
     def remove(self) -> bool:
         """Remove it, unless a process works with it; whether it is gone."""
-        with suppress(BlockingIOError, UserError):
-            saved_folders.require_no_link(self.folder)
-            with hold_lock_now(self.folder / _LOCK):
-                saved_folders.remove(self.folder)
+        self._remove(lambda: [self.folder])
         return not os.path.lexists(self.folder)
 
     def units(self) -> list[str]:
@@ -122,12 +119,16 @@ class RunState:
 
     def remove_damaged(self) -> bool:
         """Remove damaged folders, unless a process works with the run; whether they are gone."""
+        self._remove(self.damaged)
+        return not self.damaged()
+
+    def _remove(self, found: Callable[[], list[Path]]) -> None:
+        """Remove folders, which are looked for once no process works with the run."""
         with suppress(BlockingIOError, UserError):
             saved_folders.require_no_link(self.folder)
             with hold_lock_now(self.folder / _LOCK):
-                for folder in self.damaged():
+                for folder in found():
                     saved_folders.remove(folder)
-        return not self.damaged()
 
     def size(self) -> int:
         """Bytes of all its files, see :func:`asterism.core.resuming.saved_folders.size`."""

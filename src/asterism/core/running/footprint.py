@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -41,14 +42,7 @@ class Footprint:
             seconds = time.perf_counter() - started
 
     def _look(self) -> None:
-        import psutil  # here, since a stage of a tenth of a second has ended before
-
-        held = 0
-        me = psutil.Process()
-        for process in [me, *me.children(recursive=True)]:
-            with suppress(psutil.Error):  # it has ended meanwhile
-                held += _held_by(process)
-        self._peak = max(self._peak, held)
+        self._peak = max(self._peak, int(_sum_over_processes(_held_by)))
 
 
 def _held_by(process: psutil.Process) -> int:
@@ -66,12 +60,21 @@ def processor_seconds() -> float:
 
     Processes that it has started count, while they live and after it has waited for them.
     """
-    import psutil  # here, for the reason above
+    return _sum_over_processes(_taken_by)
 
-    taken = 0.0
-    me = psutil.Process()
+
+def _taken_by(process: psutil.Process) -> float:
+    """Seconds that a process has taken, with those of processes that it has waited for."""
+    times = process.cpu_times()
+    return float(times.user + times.system + times.children_user + times.children_system)
+
+
+def _sum_over_processes(number: Callable[[psutil.Process], float]) -> float:
+    """The sum of a number of this process and of all that it has started."""
+    import psutil  # here, since a stage of a tenth of a second has ended before
+
+    total, me = 0.0, psutil.Process()
     for process in [me, *me.children(recursive=True)]:
-        with suppress(psutil.Error):  # it has ended meanwhile, and counts for its parent
-            times = process.cpu_times()
-            taken += times.user + times.system + times.children_user + times.children_system
-    return taken
+        with suppress(psutil.Error):  # it has ended meanwhile, and its time counts for its parent
+            total += number(process)
+    return total

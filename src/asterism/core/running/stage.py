@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import os
 import platform
+import re
 import time
 import traceback
 from collections.abc import Callable
@@ -28,7 +29,7 @@ from asterism.core.messages.errors import UserError, missing_extra
 from asterism.core.messages.terminal import escape_streams, say
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown
-from asterism.core.resuming.work_units import PartEnded, UnitShare, part
+from asterism.core.resuming.work_units import PIPELINE, PartEnded, UnitShare, part
 from asterism.core.running.footprint import Footprint, processor_seconds
 from asterism.core.settings.machine import peak_memory_mb
 
@@ -40,6 +41,9 @@ USAGE = (
 
 #: Stands before the part of a long stage's units, ``0/4``, which a process computes, and no result.
 PART = "--part"
+
+#: A lane's heading in ``dvc.yaml``, which begins with its extra, or the first line of a stage.
+_LANE_OR_STAGE = re.compile(r"^  # -+ (\w+).* -+$|^  (\w+):$", re.MULTILINE)
 
 
 def main(folder: Path, arguments: list[str], tidy: Callable[[], None]) -> int:
@@ -86,13 +90,24 @@ def _run(folder: Path, name: str, arguments: list[str], tidy: Callable[[], None]
         say(f"error: {label}: interrupted; the same command resumes it", error=True)
         return INTERRUPTED
     except Exception as error:  # the reason in one line first, then where it came from
-        if (missing := missing_extra(error, name)) is not None:
+        if (missing := missing_extra(error, extra_of(name))) is not None:
             say(f"error: {label}: {missing}", error=True)
             return 1
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         say(f"error: {label}: {reason}", *traceback.format_exc().splitlines(), error=True)
         return 1
     return 0
+
+
+def extra_of(stage: str) -> str:
+    """The extra of a stage's lane, under whose heading it stands in ``dvc.yaml``; else empty."""
+    lane = ""
+    with suppress(OSError):
+        for heading, name in _LANE_OR_STAGE.findall(Path(PIPELINE).read_text(encoding="utf-8")):
+            lane = heading or lane
+            if name == stage:
+                return lane
+    return ""
 
 
 def _run_script(

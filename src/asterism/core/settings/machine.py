@@ -17,7 +17,7 @@ import re
 import resource
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from asterism.core.messages.errors import UserError
 
@@ -216,21 +216,10 @@ def find_project_root(folder: Path) -> Path:
 def _settings(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
-    from asterism.core.settings.yaml_files import read_yaml  # as above
+    from asterism.core.settings.yaml_files import flatten_mapping, read_yaml  # as above
 
-    document = read_yaml(path) or {}
-    flat = _flatten(document) if isinstance(document, dict) else {"": None}
+    flat = {key: value for key, value in flatten_mapping(read_yaml(path) or {}) if value != {}}
     for key in flat:
         if key not in _KEYS:
             raise UserError(f"{path}: unknown setting {key!r} (known: {', '.join(_KEYS)})")
     return {key: str(value) for key, value in flat.items()}
-
-
-def _flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            flat |= _flatten(value, f"{prefix}{key}.")
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat

@@ -21,6 +21,10 @@ _LARGEST = 4_000_000
 _DEEPEST = 100
 
 
+class AliasError(yaml.YAMLError):
+    """A document repeats a value by a reference to it."""
+
+
 def read_yaml(path: Path) -> Any:
     """The document in a YAML file, None where it is empty.
 
@@ -54,27 +58,32 @@ def parse_yaml(text: str, source: str) -> Any:
     """
     with reading(source):
         try:
-            _require_plain(text)
+            require_plain_yaml(text, _DEEPEST)
             return yaml.load(text, Loader=yaml.CSafeLoader)
         except yaml.YAMLError as error:
             raise UserError(f"{source} is not YAML: {error}") from None
 
 
-def _require_plain(text: str) -> None:
+def require_plain_yaml(text: str, deepest: int) -> None:
     """Reject aliases and too many levels before anything is built of a document.
 
+    Args:
+        text: the document.
+        deepest: levels of nested lists and mappings that it may have.
+
     Raises:
-        YAMLError: it has an alias, or is not YAML.
+        AliasError: it has an alias.
+        YAMLError: it is not YAML.
         RecursionError: it is nested too deeply.
     """
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
             told = f"it repeats a value by *{event.anchor}: write it out"
-            raise yaml.YAMLError(f"{told}\n{event.start_mark}")
+            raise AliasError(f"{told}\n{event.start_mark}")
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
+        if depth > deepest:
             raise RecursionError
 
 

@@ -23,10 +23,13 @@ class Channel:
         stream: a connected stream socket, which belongs to the channel from now on.
         wait: called where the channel has to wait for the other end, with whether it waits to
             receive; it returns when the socket is ready. None: the channel waits for ever.
+
+    Attributes:
+        stream: the socket.
     """
 
     def __init__(self, stream: socket.socket, wait: Callable[[bool], None] | None = None) -> None:
-        self._stream = stream
+        self.stream = stream
         self._wait = wait
         stream.setblocking(wait is None)
 
@@ -63,7 +66,7 @@ class Channel:
 
     def close(self) -> None:
         """Close this end."""
-        self._stream.close()
+        self.stream.close()
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +77,7 @@ class Channel:
     def _send(self, left: memoryview) -> None:
         while left:
             try:
-                left = left[self._stream.send(left) :]
+                left = left[self.stream.send(left) :]
             except BlockingIOError:
                 assert self._wait is not None
                 self._wait(False)
@@ -84,7 +87,7 @@ class Channel:
         left = whole
         while left:
             try:
-                count = self._stream.recv_into(left)
+                count = self.stream.recv_into(left)
             except BlockingIOError:
                 assert self._wait is not None
                 self._wait(True)

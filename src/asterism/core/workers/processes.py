@@ -64,7 +64,7 @@ def start_in_lasting_thread(start: Callable[[], Started]) -> Started:
     For children that call :func:`die_with_parent`: started in another thread, they would be
     killed when that thread ends.
     """
-    return _starter().submit(start).result()
+    return _starter.submit(start).result()
 
 
 def run_alone(command: Sequence[str], seconds: float, **given: Any) -> int | None:
@@ -164,25 +164,18 @@ def _watch(parent: int, act: Callable[[], None]) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-_started: list[ThreadPoolExecutor] = []
-_starting = threading.Lock()
+#: The thread that starts processes.
+_starter: ThreadPoolExecutor
 
 
-def _starter() -> ThreadPoolExecutor:
-    with _starting:
-        if not _started:
-            _started.append(ThreadPoolExecutor(1, "starts-processes"))
-        return _started[0]
+def _renew_starter() -> None:
+    """Make it anew: a forked child does not have that of its parent."""
+    global _starter
+    _starter = ThreadPoolExecutor(1, "starts-processes")  # which begins with the first process
 
 
-def _forget_starter() -> None:
-    """Forget the starting thread in a forked child, which does not have it."""
-    global _starting
-    _started.clear()
-    _starting = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_forget_starter)
+_renew_starter()
+os.register_at_fork(after_in_child=_renew_starter)
 
 if __name__ == "__main__":  # PARENT COMMAND...: what run_alone starts first, in the same process
     die_with_parent(int(sys.argv[1]))

@@ -23,11 +23,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import asterism
+from asterism.core.workers.channel import Channel
 from asterism.core.workers.entry import find_function, name_function, run_worker
-from asterism.core.workers.processes import Countdown, die_with_parent, start_in_lasting_thread
+from asterism.core.workers.processes import Countdown, start_in_lasting_thread
 
 #: Importing the largest libraries on a busy machine stays far below this.
 START_SECONDS = 300.0
@@ -65,19 +66,6 @@ class Interpreter:
 OWN_INTERPRETER = Interpreter(sys.executable, str(Path(asterism.__file__).resolve().parents[1]))
 
 
-class Process(Protocol):
-    """A worker process. It leads a process group of its own."""
-
-    @property
-    def pid(self) -> int:
-        """Its identity."""
-        ...
-
-    def wait(self) -> int:
-        """Its exit status, minus the number of a signal that ended it."""
-        ...
-
-
 def spawn(
     entry: Callable[..., None],
     arguments: Sequence[Any],
@@ -97,31 +85,15 @@ def spawn(
         output: descriptor of its standard output and error.
         interpreter: the Python that it runs in.
     """
-    return _started(
-        ["asterism.core.workers.entry", name_function(entry), json.dumps(arguments), str(channel)],
-        channel,
-        environment,
-        output,
-        interpreter,
-    )
-
-
-def _started(
-    command: Sequence[str],
-    descriptor: int,
-    environment: Mapping[str, str],
-    output: int,
-    interpreter: Interpreter = OWN_INTERPRETER,
-) -> subprocess.Popen[bytes]:
-    """A module of this checkout as a process that gets the descriptor, and this process' number."""
+    words = [name_function(entry), json.dumps(arguments), str(channel), str(os.getpid())]
     given = _variables(environment, interpreter)
     return start_in_lasting_thread(
         lambda: subprocess.Popen(
-            [interpreter.executable, "-P", "-m", *command, str(os.getpid())],
+            [interpreter.executable, "-P", "-m", "asterism.core.workers.entry", *words],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            pass_fds=(descriptor,),
+            pass_fds=(channel,),
             env=given,
             # Ctrl-C is for the parent, which still needs the workers.
             start_new_session=True,
@@ -160,7 +132,7 @@ class ForkServer:
         environment: Mapping[str, str],
     ) -> None:
         self._does = does
-        self._prepare = [name_function(prepare), json.dumps(arguments)]
+        self._prepare = [name_function(prepare), list(arguments)]
         self._environment = environment
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -254,58 +226,62 @@ class ForkServer:
         self._has_forked = False
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = _started(
-                ["asterism.core.workers.starting", *self._prepare, str(theirs.fileno())],
-                theirs.fileno(),
-                self._environment,
-                subprocess.DEVNULL,
-            )
+            end, nowhere = theirs.fileno(), subprocess.DEVNULL
+            self._process = spawn(serve_forks, self._prepare, end, self._environment, nowhere)
 
 
 class _Forked:
+    """A worker that a fork server has forked.
+
+    Attributes:
+        pid: its identity.
+    """
+
     def __init__(self, server: ForkServer, pid: int) -> None:
         self._server = server
         self._status: int | None = None
         self.pid = pid
 
     def wait(self) -> int:
+        """Its exit status, minus the number of a signal that ended it."""
         if self._status is None:
             self._status = self._server.wait(self.pid)
         return self._status
 
 
-def serve_forks(prepare: str, arguments: Sequence[Any], descriptor: int, parent: int) -> None:
+#: A worker process. It leads a process group of its own.
+Process = subprocess.Popen[bytes] | _Forked
+
+
+def serve_forks(channel: Channel, prepare: str, arguments: Sequence[Any]) -> None:
     """Be a fork server until the parent closes its end. See :class:`ForkServer`."""
-    die_with_parent(parent)
-    here = os.getpid()
+    here, asking = os.getpid(), channel.stream
     warnings.simplefilter("ignore")
     broken: str = find_function(prepare)(*arguments)
     if not broken and _starts_threads():
         broken = "what is imported starts threads"
     gc.freeze()  # the collector would touch, and so copy, every page that is shared
-    with socket.socket(fileno=descriptor) as asking:
-        while True:
-            data, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE, 3)
-            if not data:
-                return
-            message = json.loads(data)
-            if "wait" in message:
-                _, status = os.waitpid(message["wait"], 0)
-                reply: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
-            elif broken:
-                reply = {"broken": broken}
-            else:
-                pid = os.fork()
-                if pid == 0:
-                    asking.detach()
-                    os.close(descriptor)
-                    _become(here, *descriptors, **message)
-                with suppress(PermissionError, ProcessLookupError):
-                    os.setpgid(pid, pid)  # whoever is first: the reply names a group that exists
-                reply = {"pid": pid}
-            for inherited in descriptors:
-                os.close(inherited)
-            asking.send(json.dumps(reply).encode())
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE, 3)
+        if not data:
+            return
+        message = json.loads(data)
+        if "wait" in message:
+            _, status = os.waitpid(message["wait"], 0)
+            reply: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
+        elif broken:
+            reply = {"broken": broken}
+        else:
+            pid = os.fork()
+            if pid == 0:
+                channel.close()
+                _become(here, *descriptors, **message)
+            with suppress(PermissionError, ProcessLookupError):
+                os.setpgid(pid, pid)  # whoever is first: the reply names a group that exists
+            reply = {"pid": pid}
+        for inherited in descriptors:
+            os.close(inherited)
+        asking.send(json.dumps(reply).encode())
 
 
 def _starts_threads() -> bool:
@@ -340,7 +316,3 @@ def _become(
         status = 0
     finally:
         os._exit(status)
-
-
-if __name__ == "__main__":  # PREPARE ARGUMENTS DESCRIPTOR PARENT: what ForkServer starts
-    serve_forks(sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

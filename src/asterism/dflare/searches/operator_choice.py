@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.metropolis import MetropolisHastings, PrecomputedDraws, Selector, UniformSelector
+from asterism.core.metropolis import MetropolisHastings, PrecomputedDraws, Selector
 from asterism.core.random_streams import BatchedStreams
 
 Rows = NDArray[np.int64]
@@ -37,7 +37,7 @@ class OperatorChoice:
     def __init__(self, trajectories: int, operators: int, guided: bool) -> None:
         self._candidates = range(operators)
         self._selector: Selector = (
-            MetropolisHastings(1 / operators) if guided and operators > 1 else UniformSelector()
+            MetropolisHastings(1 / operators) if guided and operators > 1 else Selector()
         )
         self._last = np.full(trajectories, _NONE)
         self._chosen = np.zeros((trajectories, operators), np.int64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
 from asterism.core.files.limits import require_size_within_limit
@@ -232,13 +232,12 @@ def rename_model(model: onnx.ModelProto, source: str) -> NameMap:
     _inline(model, source)
     names = NameMap()
     for part in iterate_messages(model, source):
-        kind = part.DESCRIPTOR.name
-        kept = _COMPUTED.get(kind)
+        kept = _COMPUTED.get(part.DESCRIPTOR.name)
         if kept is not None:
             for field, _ in part.ListFields():
                 if field.name not in kept:
                     part.ClearField(field.name)
-        _NAMED.get(kind, _nothing)(part, names)
+        _rename(part, names)
     return names
 
 
@@ -255,44 +254,25 @@ def _inline(model: onnx.ModelProto, source: str) -> None:
         raise UserError(f"{source} has functions of other operator sets than its own: not opened")
 
 
-def _nothing(part: Any, names: NameMap) -> None:
-    """Messages of this type hold no names."""
-
-
-def _graph(graph: Any, names: NameMap) -> None:
-    graph.name = "g"
-
-
-def _node(node: Any, names: NameMap) -> None:
-    node.input[:] = [_value(name, names) for name in node.input]
-    node.output[:] = [_value(name, names) for name in node.output]
-    node.name = names.fresh("n", node.name)
-
-
-def _tensor(tensor: Any, names: NameMap) -> None:
-    for field in ("doc_string", "metadata_props", "segment"):
-        tensor.ClearField(field)
-    tensor.name = _value(tensor.name, names)
-
-
-def _value_info(value: Any, names: NameMap) -> None:
-    value.name = _value(value.name, names)
-
-
-def _dimension(size: Any, names: NameMap) -> None:
-    if size.HasField("dim_param"):
-        size.dim_param = names.ours("s", size.dim_param)
+def _rename(part: Any, names: NameMap) -> None:
+    """Give a message the names of ours, where messages of its type hold names."""
+    match part.DESCRIPTOR.name:
+        case "GraphProto":
+            part.name = "g"
+        case "NodeProto":
+            part.input[:] = [_value(name, names) for name in part.input]
+            part.output[:] = [_value(name, names) for name in part.output]
+            part.name = names.fresh("n", part.name)
+        case "TensorProto":
+            for field in ("doc_string", "metadata_props", "segment"):
+                part.ClearField(field)
+            part.name = _value(part.name, names)
+        case "ValueInfoProto":
+            part.name = _value(part.name, names)
+        case "Dimension" if part.HasField("dim_param"):
+            part.dim_param = names.ours("s", part.dim_param)
 
 
 def _value(name: str, names: NameMap) -> str:
     """The name of a value; an optional input or output that is left out has none."""
     return names.ours("v", name) if name else ""
-
-
-_NAMED: dict[str, Callable[[Any, NameMap], None]] = {
-    "GraphProto": _graph,
-    "NodeProto": _node,
-    "TensorProto": _tensor,
-    "ValueInfoProto": _value_info,
-    "Dimension": _dimension,
-}

@@ -163,15 +163,7 @@ def _of_safetensors(path: Path) -> str:
     load = f"net.load_state_dict(safetensors.torch.load_file({str(path)!r}))"
     told = _weights("safetensors", f"import torch, safetensors.torch; {load}; {_export(path)}")
     if (path.parent / "config.json").exists():
-        command = [
-            "optimum-cli",
-            "export",
-            "onnx",
-            "--model",
-            str(path.parent),
-            f"{path.stem}-onnx",
-        ]
-        told += f"; or, of a model of transformers, by `{shlex.join(command)}`"
+        told += f"; or, of a model of transformers, by `{_optimum(path.parent, path)}`"
     return told
 
 
@@ -182,11 +174,17 @@ def _of_gguf(path: Path) -> str:
         f"a = ({str(path.parent)!r},); k = dict(gguf_file={path.name!r}); "
         f"[c.from_pretrained(*a, **k).save_pretrained({folder!r}) for c in (M, T)]"
     )
-    command = shlex.join(["optimum-cli", "export", "onnx", "--model", folder, folder])
     return (
         "a language model for llama.cpp (GGUF), which no library here runs: write its weights as "
-        f"ONNX by `{_python(code)} && {command}` (needs transformers, gguf and optimum)"
+        f"ONNX by `{_python(code)} && {_optimum(folder, path)}` (needs transformers, gguf and "
+        "optimum)"
     )
+
+
+def _optimum(model: Path | str, path: Path) -> str:
+    """The command that writes a model of transformers as ONNX, into a folder named after a file."""
+    words = ["optimum-cli", "export", "onnx", "--model"]
+    return shlex.join([*words, str(model), f"{path.stem}-onnx"])
 
 
 def _beside(path: Path, suffix: str = ".onnx") -> str:

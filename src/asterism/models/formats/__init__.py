@@ -1,6 +1,6 @@
 """Model files by format: what an open model is, and the way from a file to it.
 
-Each module beside recognises, opens and runs the files of one format.
+Each module beside opens and runs the files of one format.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, prefix_errors
 from asterism.core.parameters.registry import Registry
-from asterism.core.settings.regular_files import open_regular
+from asterism.models.foreign.other_files import require_model_bytes
 from asterism.models.signatures.signature import Signature, TensorSpec
 
 Tensors = dict[str, NDArray[Any]]
@@ -55,30 +55,9 @@ class Runtime(ABC):
         """Forget the state that the model keeps inside itself, in this thread."""
 
 
-class Format(ABC):
-    """How files of one format are recognised and opened."""
-
-    #: File name suffixes that claim this format, with their dots.
-    suffixes: ClassVar[tuple[str, ...]]
-    #: Whether files begin in a way that tells them from those of all other formats.
-    has_signature: ClassVar[bool] = True
-
-    @staticmethod
-    @abstractmethod
-    def recognises(head: bytes, path: Path) -> bool:
-        """Whether a file that starts with these bytes (64 of them, or all) can be one."""
-
-    @staticmethod
-    @abstractmethod
-    def open(path: Path) -> Runtime:
-        """Open a file.
-
-        Raises:
-            UserError: it is damaged, or asks for something that this format's library lacks.
-        """
-
-
-FORMATS: Registry[type[Format]] = Registry("model format", "asterism.models.formats")
+#: Opens a file of a format as a model that can be run. A format is registered by the suffixes of
+#: its files, with their dots.
+FORMATS: Registry[Callable[[Path], Runtime]] = Registry("model format", "asterism.models.formats")
 
 
 def open_runtime(path: Path) -> Runtime:
@@ -87,28 +66,14 @@ def open_runtime(path: Path) -> Runtime:
     Raises:
         UserError: no such file, damaged, or of another format than its name says.
     """
-    return _format_of(path).open(path)
-
-
-def _format_of(path: Path) -> type[Format]:
     require_file(path, "model file")
-    formats = {name: FORMATS[name] for name in FORMATS}
-    with open_regular(path) as file:
-        head = file.read(64)
-    claimed = next((f for f in formats.values() if path.suffix in f.suffixes), None)
-    if claimed is None:
-        known = ", ".join(sorted(suffix for f in formats.values() for suffix in f.suffixes))
-        raise UserError(f"{path}: no model format has the suffix {path.suffix!r} (known: {known})")
-    if claimed.recognises(head, path):
-        return claimed
-    for name, other in formats.items():
-        for suffix in other.suffixes if other.has_signature else ():
-            if other.recognises(head, path.with_suffix(suffix)) and len(head) == 64:
-                raise UserError(
-                    f"{path} is not what its name says: its content looks like {name}, so its "
-                    f"suffix should be {suffix}"
-                )
-    raise UserError(f"{path} is damaged, or is no {path.suffix} file")
+    with prefix_errors(str(path)):
+        open_model = FORMATS[path.suffix]
+    try:
+        return open_model(path)
+    except UserError:
+        require_model_bytes(path)  # which tells more, where it knows what the file is
+        raise
 
 
 #: Held while a caller's object runs: nobody promised that two threads may be in it at once.

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from asterism.core.files.locks import hold_lock
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import extract_reason
 from asterism.core.resuming import saved_folders
-from asterism.models.formats import FORMATS, Format, Runtime, Tensors
+from asterism.models.formats import FORMATS, Runtime, Tensors
 from asterism.models.formats.onnx import OnnxFileRuntime
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 from asterism.models.signatures.keras import keras_signature
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import keras
 
 
+@FORMATS.register(*KERAS_SUFFIXES)
 class KerasFileRuntime(Runtime):
     """A Keras file, run by its ONNX export or by Keras; outputs have the names in the file.
 
@@ -68,25 +69,6 @@ def _export_of(path: Path) -> Path | None:
     if shape_is_told and kind_of_inputs(signature)[0] != "images":
         return None
     return faithful_export(path)
-
-
-@FORMATS.register("keras")
-class KerasFormat(Format):
-    """Keras 3's zip archives, and the HDF5 files of Keras 3 and 2."""
-
-    suffixes: ClassVar[tuple[str, ...]] = KERAS_SUFFIXES
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:
-        """A zip archive for ``.keras``, HDF5's signature for the others."""
-        if path.suffix == ".keras":
-            return head[:4] == b"PK\x03\x04"
-        return head[:8] == b"\x89HDF\r\n\x1a\n"
-
-    @staticmethod
-    def open(path: Path) -> KerasFileRuntime:
-        """See :meth:`.Format.open`."""
-        return KerasFileRuntime(path)
 
 
 class KerasRuntime(Runtime):

@@ -5,19 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.models.formats import FORMATS, Format, Runtime, Tensors
+from asterism.models.formats import FORMATS, Runtime, Tensors
 from asterism.models.signatures.tflite import tflite_signature
 
 #: Batch sizes that interpreters are set up for; a call is cut into the largest that fit.
 _SIZES = (32, 8, 1)
 
 
+@FORMATS.register(".tflite", ".lite")
 class LiteRtRuntime(Runtime):
     """A LiteRT model on the CPU. Each thread has an interpreter for each shape of inputs.
 
@@ -111,20 +112,3 @@ def _reason(said: str) -> str:
             "`converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]`"
         )
     return said
-
-
-@FORMATS.register("tflite")
-class LiteRtFormat(Format):
-    """LiteRT: a FlatBuffer with the identifier ``TFL3``."""
-
-    suffixes: ClassVar[tuple[str, ...]] = (".tflite", ".lite")
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:
-        """The FlatBuffer's identifier, bytes 4 to 8."""
-        return head[4:8] == b"TFL3"
-
-    @staticmethod
-    def open(path: Path) -> LiteRtRuntime:
-        """See :meth:`.Format.open`."""
-        return LiteRtRuntime(path)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, extract_reason
 from asterism.core.settings import machine
 from asterism.models.foreign.onnx_files import read_renamed_onnx
-from asterism.models.formats import FORMATS, Format, Runtime, Tensors
+from asterism.models.formats import FORMATS, Runtime, Tensors
 from asterism.models.signatures.onnx import signature_of
 
 
+@FORMATS.register(".onnx")
 class OnnxFileRuntime(Runtime):
     """An ONNX model on the device of ``machine.yaml``, with one thread a call on the CPU."""
 
@@ -81,21 +82,3 @@ def open_session(
     except Exception as error:  # ONNX Runtime's own errors share no base class
         why = extract_reason(str(error))
         raise UserError(f"ONNX Runtime cannot open {named}: {why}") from None
-
-
-@FORMATS.register("onnx")
-class OnnxFormat(Format):
-    """ONNX: a protocol buffer, which has no signature of its own."""
-
-    suffixes: ClassVar[tuple[str, ...]] = (".onnx",)
-    has_signature: ClassVar[bool] = False
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:
-        """The first field of an ONNX model is its IR version, field 1, or its graph."""
-        return path.suffix == ".onnx" and head[:1] in (b"\x08", b"\x12", b"\x3a")
-
-    @staticmethod
-    def open(path: Path) -> OnnxFileRuntime:
-        """See :meth:`.Format.open`."""
-        return OnnxFileRuntime(path)

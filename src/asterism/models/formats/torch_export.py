@@ -1,17 +1,17 @@
-"""Models that ``torch.export.save`` wrote (``.pt2``)."""
+"""Models that ``torch.export.save`` wrote (``.pt2``); pickled ones (``.pt``) are not read."""
 
 from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_archive import rewrite_program
-from asterism.models.formats import FORMATS, Format, Runtime, Tensors, as_array
+from asterism.models.formats import FORMATS, Runtime, Tensors, as_array
 from asterism.models.signatures.signature import Signature
 from asterism.models.signatures.torch import signature_of_graph
 
@@ -129,18 +129,4 @@ def open_program(path: Path) -> TorchRuntime:
     return TorchRuntime(module, signature_of_graph(module.graph, named), device, named)
 
 
-@FORMATS.register("torch")
-class TorchExportFormat(Format):
-    """An archive of ``torch.export.save``; pickled models (``.pt``, ``.pth``) are not read."""
-
-    suffixes: ClassVar[tuple[str, ...]] = (".pt2",)
-
-    @staticmethod
-    def recognises(head: bytes, path: Path) -> bool:
-        """A zip archive."""
-        return path.suffix == ".pt2" and head[:4] == b"PK\x03\x04"
-
-    @staticmethod
-    def open(path: Path) -> TorchRuntime:
-        """See :meth:`.Format.open`."""
-        return open_program(path)
+FORMATS.register(".pt2")(open_program)

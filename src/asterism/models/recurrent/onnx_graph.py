@@ -34,12 +34,8 @@ _ACTIVATIONS: dict[str, tuple[str, list[float], list[float]]] = {
 
 #: Elementwise activations of other layers.
 _ELEMENTWISE = {
-    "tanh": "Tanh",
-    "sigmoid": "Sigmoid",
-    "relu": "Relu",
-    "elu": "Elu",
-    "softsign": "Softsign",
-    "softplus": "Softplus",
+    name: _ACTIVATIONS[name][0]
+    for name in ("tanh", "sigmoid", "relu", "elu", "softsign", "softplus")
 }
 
 _OPERATORS = {"LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}

@@ -17,7 +17,7 @@ Share = Annotated[float, Field(gt=0)]
 
 
 def _told(found: Estimate) -> str:
-    if found.low is None or found.high is None:
+    if found.runs == 1:
         return f"{four_digits(found.mean)} in one run"
     between = f"{four_digits(found.low)} to {four_digits(found.high)}"
     return f"{four_digits(found.mean)} ({between}; {found.runs} runs)"
@@ -69,8 +69,8 @@ class NearValue(Rule):
         found = estimate(sample)
         apart = abs(found.mean - paper) / abs(paper) if paper else abs(found.mean)
         told = f"{_told(found)} is {four_digits(100 * apart)}% from {four_digits(paper)}"
-        low, high = found.ends
-        if found.low is None and not self.exact:
+        low, high = found.low, found.high
+        if found.runs == 1 and not self.exact:
             return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; {_ONE_RUN}")
         reach = self.partly * abs(paper)
         if low > paper + reach or high < paper - reach:
@@ -116,9 +116,9 @@ class AtLeast(Rule):
         """See :class:`Rule`."""
         found = estimate(sample)
         told = f"the mean is {_told(found)}"
-        if found.low is None and not self.exact:
+        if found.runs == 1 and not self.exact:
             return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; {_ONE_RUN}")
-        low, high = found.ends
+        low, high = found.low, found.high
         if low >= self.partly:
             return ClaimVerdict(Outcome.REPRODUCED if low >= self.bound else Outcome.PARTLY, told)
         return ClaimVerdict(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.core.metropolis import MetropolisHastings, Selector, UniformSelector
+from asterism.core.metropolis import MetropolisHastings, Selector
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.operators import OPERATORS, MutationContext
 from asterism.memo.generating.params import GenerateParams
@@ -55,9 +55,7 @@ class MemoStrategy(Strategy):
         self._selected: Counter[Choice] = Counter()
         self._slot = 0
         self._applied: list[str] = []
-        self._selector: Selector = (
-            UniformSelector() if self.uniform else MetropolisHastings(params.p)
-        )
+        self._selector: Selector = Selector() if self.uniform else MetropolisHastings(params.p)
         self._choices = [(s, name) for s in range(len(self._pool)) for name in self._operators]
         #: Where the chain is, None before its first choice.
         self._current: Choice | None = None

@@ -141,7 +141,8 @@ def makers_of(path: Path, makers: Mapping[Path, str]) -> set[str]:
         makers: names of stages by what they write.
     """
     around = {makers[one] for one in (path, *path.parents) if one in makers}
-    return around | {n for out, n in makers.items() if str(out).startswith(f"{path}{os.sep}")}
+    folder = f"{path}{os.sep}"
+    return around | {name for out, name in makers.items() if str(out).startswith(folder)}
 
 
 def unknown_stage(target: str, names: Sequence[str]) -> UserError:

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.models.formats import ALONE, INPUT, Runtime, Tensors, named_arrays
+from asterism.models.formats import ALONE, INPUT, Runtime, Tensors, mixes_inputs, named_arrays
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.signatures.torch import is_form, operator_family, operator_of
 
 if TYPE_CHECKING:
     import torch
 
-#: Inputs of the calls that show whether an answer depends on the others of a call.
+#: Inputs of the call that shows whether an answer depends on the others.
 _COMPARED = 4
 
 
@@ -83,7 +83,8 @@ class ModuleRuntime(Runtime):
             notes.append(
                 f"inputs {prepared.dtype} are given as {dtype}, the type of its parameters"
             )
-        if self._depends_on_others(prepared[:_COMPARED]):
+        some = prepared[:_COMPARED]
+        if len(some) > 1 and mixes_inputs(lambda rows: named_arrays(self._answer(rows)), some):
             self.fixed_batch = 1
             notes.append("asked one by one: its answer to an input depends on the others of a call")
         self.notes = tuple(notes)
@@ -104,23 +105,6 @@ class ModuleRuntime(Runtime):
         other = copy.copy(self)
         other.module = module
         return other
-
-    def _depends_on_others(self, rows: NDArray[Any]) -> bool:
-        """Whether an input's answer depends on those beside it, as by dynamic quantisation.
-
-        Calls of one size give the same bytes for an input in the same place, whichever inputs lie
-        beside it, unless the module looks at them.
-        """
-        together = named_arrays(self._answer(rows))
-        for place in range(len(rows) - 1):
-            copies = np.repeat(rows[place : place + 1], len(rows), axis=0)
-            for name, values in named_arrays(self._answer(copies)).items():
-                mixed = together[name]
-                if mixed.shape[:1] != (len(rows),) or mixed.shape != values.shape:
-                    return True
-                if not np.array_equal(mixed[place], values[place], equal_nan=True):
-                    return True
-        return False
 
     def _answer(self, array: NDArray[Any]) -> Any:
         import torch

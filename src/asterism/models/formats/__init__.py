@@ -76,6 +76,32 @@ def open_runtime(path: Path) -> Runtime:
         raise
 
 
+#: Inputs of a call that are compared with themselves among copies.
+_PROBED = 3
+
+
+def mixes_inputs(run: Callable[[NDArray[Any]], Tensors], inputs: NDArray[Any]) -> bool:
+    """Whether an answer depends on the other inputs of a call, as by dynamic quantisation.
+
+    Calls of one size give the same bytes for an input in the same place, whichever inputs lie
+    beside it, unless the model looks at them.
+
+    Args:
+        run: the model: ``(n, ...)`` to outputs ``(n, ...)`` by name.
+        inputs: one call, ``(n, ...)`` with n of at least 2.
+    """
+    together = run(inputs)
+    for place in range(min(_PROBED, len(inputs))):
+        copies = np.repeat(inputs[place : place + 1], len(inputs), axis=0)
+        for name, values in run(copies).items():
+            mixed = together[name]
+            if mixed.shape[:1] != (len(inputs),) or mixed.shape != values.shape:
+                return True
+            if not np.array_equal(mixed[place], values[place], equal_nan=True):
+                return True
+    return False
+
+
 #: Held while a caller's object runs: nobody promised that two threads may be in it at once.
 ALONE = threading.Lock()
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError, name_file_in_errors
 from asterism.core.settings import machine
-from asterism.models.formats import Runtime, Tensors, open_runtime
+from asterism.models.formats import Runtime, Tensors, mixes_inputs, open_runtime
 from asterism.models.tensor_models.answers import (
     ComparedOutputs,
     OutputForm,
@@ -29,8 +29,6 @@ from asterism.models.tensor_models.feeding import Feed, FeedingParams
 
 #: Rows that are tried together and alone.
 TRIALS = 16
-#: Rows of a batch of fixed size that are compared with batches of copies of them.
-_PROBED = 3
 #: Most rows of one call, and most bytes that a call takes and gives, so that a large model's
 #: intermediate results stay in memory. A row of so many bytes is worth a call of its own.
 _LARGEST_CALL, _LARGEST_BYTES, _LARGE_ROW = 128, 16_000_000, 400_000
@@ -101,11 +99,7 @@ class IndependentRows:
             self._settle_free(trials[:TRIALS], sizes)
         elif self._batch > 1:
             mixed = np.resize(trials, (self._batch, *trials.shape[1:]))
-            together = self._model(mixed)
-            for place in range(min(_PROBED, self._batch)):
-                copies = np.repeat(mixed[place : place + 1], self._batch, axis=0)
-                same = self._model(copies)[place]
-                self._alone |= not np.array_equal(together[place], same, equal_nan=True)
+            self._alone = mixes_inputs(lambda rows: {"rows": self._model(rows)}, mixed)
 
     def _settle_free(self, trials: NDArray[Any], sizes: Sequence[int]) -> None:
         first = self._model(trials[:1])

@@ -153,7 +153,7 @@ def _torch_module(model: Any, name: str, inputs: ArrayInputs, after: ExitStack) 
     from asterism.models.torch_modules import ModuleRuntime, evaluation_mode
 
     if after.enter_context(evaluation_mode(model)):
-        log.info("set from training to evaluation as long as it is asked", model=name)
+        log.info("switched from training to evaluation mode until this call ends", model=name)
     runtime = ModuleRuntime(model, name, inputs.items, inputs.parts)
     return runtime, collect_tensors(state_of(model))
 

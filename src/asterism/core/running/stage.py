@@ -12,7 +12,6 @@ import importlib.util
 import inspect
 import os
 import platform
-import re
 import time
 import traceback
 from collections.abc import Callable
@@ -32,6 +31,7 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.resuming.work_units import PIPELINE, PartEnded, UnitShare, part
 from asterism.core.running.footprint import Footprint, processor_seconds
 from asterism.core.settings.machine import peak_memory_mb
+from asterism.core.settings.yaml_files import read_yaml
 
 log = get_logger(__name__)
 
@@ -41,9 +41,6 @@ USAGE = (
 
 #: Stands before the part of a long stage's units, ``0/4``, which a process computes, and no result.
 PART = "--part"
-
-#: A lane's heading in ``dvc.yaml``, which begins with its extra, or the first line of a stage.
-_LANE_OR_STAGE = re.compile(r"^  # -+ (\w+).* -+$|^  (\w+):$", re.MULTILINE)
 
 
 def main(folder: Path, arguments: list[str], tidy: Callable[[], None]) -> int:
@@ -100,13 +97,10 @@ def _run(folder: Path, name: str, arguments: list[str], tidy: Callable[[], None]
 
 
 def extra_of(stage: str) -> str:
-    """The extra of a stage's lane, under whose heading it stands in ``dvc.yaml``; else empty."""
-    lane = ""
-    with suppress(OSError):
-        for heading, name in _LANE_OR_STAGE.findall(Path(PIPELINE).read_text(encoding="utf-8")):
-            lane = heading or lane
-            if name == stage:
-                return lane
+    """The extra that a stage needs, which its entry in ``dvc.yaml`` states; else empty."""
+    with suppress(OSError, UserError, LookupError):
+        entry = read_yaml(Path(PIPELINE))["stages"][stage]
+        return str(entry.get("do", entry)["meta"]["extra"])
     return ""
 
 

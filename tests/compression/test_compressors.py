@@ -41,6 +41,14 @@ OPTIONS = {
     "torch_weight_only": {"bits": 4},
     "torch_static_pt2e": {"calibration_images": 50},
     "torch_pruned": {"sparsity": 0.6, "scope": "layer", "tuning": TRAINING},
+    "torch_distilled": {
+        "student": "lenet1",
+        "temperature": 4.0,
+        "alpha": 0.3,
+        "augment": False,
+        "learning_rate_drops": [3],
+        "training": TRAINING | {"epochs": 4},
+    },
 }
 #: Methods whose models are as large as the original.
 AS_LARGE = {"changed_weights"}

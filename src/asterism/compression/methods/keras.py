@@ -66,11 +66,7 @@ class Distillation(Compressor):
         """See :class:`asterism.compression.methods.Compressor`."""
         import keras
 
-        height, width, channels = training.inputs.shape[1:]
-        classes = int(model.output_shape[-1])
-        student = build_architecture(
-            options.student, (height, width, channels), classes, key="student"
-        )
+        student = build_student(options.student, training, int(model.output_shape[-1]))
         distiller = keras.distillation.Distiller(
             teacher=_with_logits(model),
             student=_with_logits(student),
@@ -81,6 +77,12 @@ class Distillation(Compressor):
         compile_for(distiller, options.training, loss, metrics=())
         fit_model(distiller, training.inputs, training.labels, options.training)
         save_keras(student, target)
+
+
+def build_student(architecture: str, training: TrainingData, classes: int) -> keras.Model:
+    """An untrained student for the training images."""
+    height, width, channels = training.inputs.shape[1:]
+    return build_architecture(architecture, (height, width, channels), classes, key="student")
 
 
 def _with_logits(model: keras.Model) -> keras.Model:

@@ -1,4 +1,4 @@
-"""TorchAO's quantisation and PyTorch's pruning, of a copy of the model in PyTorch."""
+"""Quantisation by TorchAO, and pruning and distillation by PyTorch, of a copy in PyTorch."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.methods.keras import Distillation, build_student
 from asterism.compression.methods.pruning import MagnitudePruning
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.foreign.torch_operators import import_quietly
 from asterism.models.formats.torch_export import save_program
+from asterism.models.training.fitting import dropped_rate
 
 if TYPE_CHECKING:
     import keras
     import torch
 
     from asterism.models.training.torch_copies import TorchCopy
+    from asterism.models.training.torch_fitting import Loss
 
 
 class TorchCompressor(Compressor):
@@ -167,3 +170,63 @@ class TorchPruning(TorchCompressor):
         for layer in layers:
             removed(layer, "weight")
         return copy
+
+
+@COMPRESSORS.register("torch_distilled")
+class TorchDistillation(TorchCompressor):
+    """A smaller student learns by PyTorch, from the original's softened outputs and the labels.
+
+    The original answers the images as they are augmented. PyTorch trains on the device of
+    ``machine.yaml``.
+    """
+
+    class Options(Distillation.Options):
+        """The student and its lessons."""
+
+        augment: bool = Field(description="whether training images are shifted and mirrored")
+        learning_rate_drops: list[int] = Field(
+            description="epochs from which on the learning rate is a tenth of what it was"
+        )
+
+    @staticmethod
+    def smaller(copy: TorchCopy, options: Options, training: TrainingData) -> TorchCopy:
+        """See :meth:`TorchCompressor.smaller`."""
+        from asterism.models.devices import require_device
+        from asterism.models.training.torch_copies import TorchCopy, as_torch_takes
+        from asterism.models.training.torch_fitting import TorchOptions, fit_by_torch
+
+        classes = copy.logits(as_torch_takes(training.inputs[:1])).shape[1]
+        student = TorchCopy(build_student(options.student, training, classes))
+        device, lessons = require_device(), options.training
+        fit_options = TorchOptions(
+            rate=lambda epoch, _: dropped_rate(
+                lessons.learning_rate, options.learning_rate_drops, epoch
+            ),
+            augment=options.augment,
+            device=device,
+            loss=_distillation_loss(copy.to(device), options.temperature, options.alpha),
+        )
+        fit_by_torch(student, training.inputs, training.labels, lessons, fit_options)
+        return student
+
+
+def _distillation_loss(teacher: TorchCopy, temperature: float, alpha: float) -> Loss:
+    """The loss of a student (Hinton et al., 2015, section 2).
+
+    Args:
+        teacher: answers the same images.
+        temperature: divides the logits of both.
+        alpha: weight of the labels; the rest is imitation.
+    """
+    import torch
+    from torch.nn import functional as f
+
+    def loss(images: torch.Tensor, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            wanted = f.log_softmax(teacher.logits(images) / temperature, dim=1)
+        given = f.log_softmax(logits / temperature, dim=1)
+        imitation = f.kl_div(given, wanted, reduction="batchmean", log_target=True)
+        # Gradients of softened outputs shrink by the square of the temperature.
+        return alpha * f.cross_entropy(logits, labels) + (1 - alpha) * temperature**2 * imitation
+
+    return loss

@@ -6,7 +6,8 @@
   averages, as in the models of DeepXplore, DeepHunter and Dflare.
 * VGG-16 for small images (Simonyan and Zisserman, ICLR 2015, configuration D).
 * A plain network: pairs of convolutions, pooling, one hidden dense layer.
-* ResNet-20 and PlainNet-20 (He et al., CVPR 2016, section 4.2): with and without shortcuts.
+* ResNet-20, ResNet-8 and PlainNet-20 (He et al., CVPR 2016, section 4.2): with and without
+  shortcuts.
 """
 
 from __future__ import annotations
@@ -116,9 +117,6 @@ def vgg16(shape: tuple[int, int, int], classes: int) -> keras.Model:
     return keras.Model(inputs, layers.Softmax(name="predictions")(x), name="vgg16")
 
 
-_BLOCKS_PER_STAGE = 3  # 6n + 2 layers with n = 3 make 20
-
-
 def _convolution(x: Any, filters: int, stride: int, size: int = 3) -> Any:
     x = layers.Conv2D(
         filters, size, stride, padding="same", use_bias=False, kernel_initializer="he_normal"
@@ -127,12 +125,13 @@ def _convolution(x: Any, filters: int, stride: int, size: int = 3) -> Any:
 
 
 def _network(
-    name: str, shape: tuple[int, int, int], classes: int, *, shortcuts: bool
+    name: str, shape: tuple[int, int, int], classes: int, *, blocks: int, shortcuts: bool
 ) -> keras.Model:
+    """A network of 6n + 2 layers, with n blocks in each of the three stages."""
     inputs = keras.Input(shape, name="images")
     x = layers.ReLU()(_convolution(inputs, 16, 1))
     for stage, filters in enumerate((16, 32, 64)):
-        for block in range(_BLOCKS_PER_STAGE):
+        for block in range(blocks):
             stride = 2 if stage > 0 and block == 0 else 1
             y = layers.ReLU()(_convolution(x, filters, stride))
             y = _convolution(y, filters, 1)
@@ -148,10 +147,16 @@ def _network(
 @ARCHITECTURES.register("resnet20")
 def resnet20(shape: tuple[int, int, int], classes: int) -> keras.Model:
     """ResNet-20: three stages of three residual blocks, 16, 32 and 64 filters."""
-    return _network("resnet20", shape, classes, shortcuts=True)
+    return _network("resnet20", shape, classes, blocks=3, shortcuts=True)
+
+
+@ARCHITECTURES.register("resnet8")
+def resnet8(shape: tuple[int, int, int], classes: int) -> keras.Model:
+    """ResNet-8: ResNet-20 with one residual block in each stage, such as for a student."""
+    return _network("resnet8", shape, classes, blocks=1, shortcuts=True)
 
 
 @ARCHITECTURES.register("plainnet20")
 def plainnet20(shape: tuple[int, int, int], classes: int) -> keras.Model:
     """PlainNet-20: ResNet-20 without its shortcuts."""
-    return _network("plainnet20", shape, classes, shortcuts=False)
+    return _network("plainnet20", shape, classes, blocks=3, shortcuts=False)

@@ -87,6 +87,11 @@ def _nesterov() -> keras.optimizers.Optimizer:
     return keras.optimizers.SGD(momentum=0.9, nesterov=True, weight_decay=20 * 1e-4)
 
 
+def dropped_rate(rate: float, drops: Sequence[int], epoch: int) -> float:
+    """A learning rate in an epoch, after it became a tenth of itself in each of some epochs."""
+    return rate * 0.1 ** sum(epoch >= drop for drop in drops)
+
+
 def fit_model(
     model: keras.Model,
     inputs: NDArray[np.float32],

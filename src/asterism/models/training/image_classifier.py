@@ -20,7 +20,12 @@ from asterism.models.images_and_scores import (
 )
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.params import ClassifierFile, ClassifierParams
-from asterism.models.training.fitting import compile_for, fit_model, make_deterministic
+from asterism.models.training.fitting import (
+    compile_for,
+    dropped_rate,
+    fit_model,
+    make_deterministic,
+)
 
 if TYPE_CHECKING:
     import keras
@@ -156,6 +161,5 @@ def learning_rate_schedule(
 
 def _learning_rate(params: ClassifierParams, epoch: int, taken: int) -> float:
     """The learning rate in an epoch, after so many steps of the training."""
-    drops = sum(epoch >= drop for drop in params.learning_rate_drops)
-    rate = params.training.learning_rate * 0.1**drops
+    rate = dropped_rate(params.training.learning_rate, params.learning_rate_drops, epoch)
     return rate / (1 + params.learning_rate_decay * taken)

@@ -62,6 +62,16 @@ def deterministic(seed: int, *path: str | int) -> Iterator[None]:
         torch.use_deterministic_algorithms(before[1])
 
 
+#: The loss of images, the logits that the trained network gives them, and labels.
+Loss = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def _cross_entropy(
+    images: torch.Tensor, logits: torch.Tensor, labels: torch.Tensor
+) -> torch.Tensor:
+    return f.cross_entropy(logits, labels)
+
+
 @dataclass(frozen=True)
 class TorchOptions:
     """How a training by PyTorch differs from the plain one.
@@ -73,6 +83,7 @@ class TorchOptions:
         checkpoint: keeps the state after an epoch, with which the training resumes; None for none.
         device: on which it runs. Random numbers are drawn on the CPU, so batches and shifts are the
             same on each device, and a training may resume on another.
+        loss: what is minimised.
     """
 
     rate: Callable[[int, int], float] | None = None
@@ -80,6 +91,7 @@ class TorchOptions:
     bfloat16: bool = False
     checkpoint: Checkpoint | None = None
     device: str = "cpu"
+    loss: Loss = _cross_entropy
 
 
 def train_by_torch(
@@ -165,7 +177,7 @@ class _Training:
             taken = _shifted_and_mirrored(inputs[rows]) if options.augment else inputs[rows]
             with torch.autocast(inputs.device.type, torch.bfloat16, enabled=options.bfloat16):
                 logits = self.copy.logits(taken).float()
-            error = f.cross_entropy(logits, labels[rows])
+            error = options.loss(taken, logits, labels[rows])
             self.steps.zero_grad()
             error.backward()  # type: ignore[no-untyped-call]
             self.steps.step()

@@ -89,6 +89,9 @@ CASES = [
     ("close", EFFECT, 1.07, [0.95, 1.07, 1.19], [], "not decided"),  # it holds 1, no effect
     ("close", EFFECT, 1.07, [0.99, 1.0, 1.01], [], "not reproduced"),  # and 1.07 lies beyond it
     ("close", EFFECT, 6.7, [0.9, 1.0, 1.1], [], "not reproduced"),
+    ("close", EFFECT, 1.2, [0.89, 0.92, 0.95], [], "not reproduced"),  # all of it is below 1
+    ("close", EFFECT, 0.8, [1.05, 1.08, 1.11], [], "not reproduced"),
+    ("close", EFFECT, 1, [0.97, 0.971, 0.972], [], "reproduced"),  # no effect has no contrary
     ("at_least", LEAST, 100, [100, 100], [], "reproduced"),
     ("at_least", LEAST, 100, [99.5, 99.6], [], "not decided"),
     ("at_least", LEAST, 100, [99.5, 99.5], [], "partly"),

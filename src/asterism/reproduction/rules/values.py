@@ -50,7 +50,8 @@ class NearValue(Rule):
         if self.no_effect is not None:
             told += (
                 f"; where the 95% interval holds {self.no_effect:g}, no effect, not decided if it "
-                "holds the paper's value too, and not reproduced if it does not"
+                "holds the paper's value too, and not reproduced if it does not; not reproduced "
+                f"either where all of it is beyond {self.no_effect:g}, away from the paper's value"
             )
         if self.exact:
             return f"{told}. Nothing in the number is drawn, so that one run decides"
@@ -75,6 +76,8 @@ class NearValue(Rule):
         reach = self.partly * abs(paper)
         if low > paper + reach or high < paper - reach:
             return ClaimVerdict(Outcome.NOT_REPRODUCED, told)
+        if self._contrary(paper, low, high):
+            return ClaimVerdict(Outcome.NOT_REPRODUCED, f"{told}: the contrary")
         if (high - low) / 2 > reach:
             return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; the runs vary too much to decide")
         if apart > self.partly:
@@ -85,6 +88,12 @@ class NearValue(Rule):
             held = f"the interval holds {self.no_effect:g}, no effect"
             return ClaimVerdict(outcome, f"{told}; {held}")
         return ClaimVerdict(Outcome.REPRODUCED if apart <= self.within else Outcome.PARTLY, told)
+
+    def _contrary(self, paper: float, low: float, high: float) -> bool:
+        """Whether the interval shows the effect that the paper states the other way round."""
+        if self.no_effect is None or paper == self.no_effect:
+            return False
+        return high < self.no_effect if paper > self.no_effect else low > self.no_effect
 
 
 @RULES.register("at_least")

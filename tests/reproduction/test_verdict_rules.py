@@ -89,6 +89,7 @@ CASES = [
     ("close", EFFECT, 1.07, [0.95, 1.07, 1.19], [], "not decided"),  # it holds 1, no effect
     ("close", EFFECT, 1.07, [0.99, 1.0, 1.01], [], "not reproduced"),  # and 1.07 lies beyond it
     ("close", EFFECT, 6.7, [0.9, 1.0, 1.1], [], "not reproduced"),
+    ("close", EFFECT, 3, [0.7, 1.0, 1.3], [], "not reproduced"),  # though its end is near enough
     ("at_least", LEAST, 100, [100, 100], [], "reproduced"),
     ("at_least", LEAST, 100, [99.5, 99.6], [], "not decided"),
     ("at_least", LEAST, 100, [99.5, 99.5], [], "partly"),

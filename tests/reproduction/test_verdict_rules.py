@@ -92,6 +92,7 @@ CASES = [
     ("close", EFFECT, 1.2, [0.89, 0.92, 0.95], [], "not reproduced"),  # all of it is below 1
     ("close", EFFECT, 0.8, [1.05, 1.08, 1.11], [], "not reproduced"),
     ("close", EFFECT, 1, [0.97, 0.971, 0.972], [], "reproduced"),  # no effect has no contrary
+    ("close", EFFECT, 3, [0.7, 1.0, 1.3], [], "not reproduced"),  # though its end is near enough
     ("at_least", LEAST, 100, [100, 100], [], "reproduced"),
     ("at_least", LEAST, 100, [99.5, 99.6], [], "not decided"),
     ("at_least", LEAST, 100, [99.5, 99.5], [], "partly"),

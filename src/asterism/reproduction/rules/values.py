@@ -80,13 +80,13 @@ class NearValue(Rule):
             return ClaimVerdict(Outcome.NOT_REPRODUCED, f"{told}: the contrary")
         if (high - low) / 2 > reach:
             return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; the runs vary too much to decide")
-        if apart > self.partly:
-            near = f"{100 * self.partly:g}% of the paper's value"
-            return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; the interval reaches within {near}")
         if self.no_effect is not None and low <= self.no_effect <= high:
             outcome = Outcome.NOT_DECIDED if low <= paper <= high else Outcome.NOT_REPRODUCED
             held = f"the interval holds {self.no_effect:g}, no effect"
             return ClaimVerdict(outcome, f"{told}; {held}")
+        if apart > self.partly:
+            near = f"{100 * self.partly:g}% of the paper's value"
+            return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; the interval reaches within {near}")
         return ClaimVerdict(Outcome.REPRODUCED if apart <= self.within else Outcome.PARTLY, told)
 
     def _contrary(self, paper: float, low: float, high: float) -> bool:

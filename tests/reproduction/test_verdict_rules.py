@@ -68,6 +68,7 @@ def test_points_that_failed_do_not_count():
 CLOSE = {"within": 0.1, "partly": 0.5}
 EXACT, EFFECT = CLOSE | {"exact": True}, CLOSE | {"no_effect": 1}
 LEAST = {"bound": 100, "partly": 99}
+EACH = {"bound": -0.5, "partly": -1, "each": True}
 ALPHA = {"alpha": 0.05}
 SIZE, MEANS = {"bound": 0.9}, {"bound": 0.9, "averaged": True}
 RISING, WILD = [1, 2, 3, 4, 5], [3, 1, 4, 1, 5]
@@ -99,6 +100,9 @@ CASES = [
     ("at_least", LEAST, 100, [90, 90.5], [], "not reproduced"),
     ("at_least", LEAST, 100, [100], [], "not decided"),
     ("at_least", LEAST | {"exact": True}, 100, [100], [], "reproduced"),
+    ("at_least", EACH, None, [-0.4, -0.1, 0.1, 0.2], [], "reproduced"),
+    ("at_least", EACH, None, [-0.6, 0.1, 0.1, 0.2, 0.2, 0.1], [], "partly"),  # one is below
+    ("at_least", EACH, None, [-2.6, -2.5, -2.4], [], "not reproduced"),
     ("smaller", ALPHA, None, RISING, [2, 4, 6, 8, 10], "reproduced"),
     ("smaller", ALPHA, None, [2, 4, 6, 8, 10], RISING, "not reproduced"),
     ("smaller", ALPHA, None, [1, 2], [2, 4], "not decided"),

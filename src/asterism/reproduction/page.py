@@ -53,8 +53,9 @@ each list of claims:
 
 * **reproduced**, **partly** and **not reproduced** are verdicts of the rule;
 * **not decided** means that the runs are too few or scatter too much for a verdict, or that their
-  interval still holds "no effect" where the statement is an effect. Neither is a claim that some
-  searches fail decided if none failed here, and the paper's share gives that with p above 0.05;
+  interval still holds "no effect" where the statement is an effect. Neither is it decided that
+  some searches fail if none failed here, and the paper's share of failures gives that with p above
+  0.05;
 * **not comparable** means that there is no run yet, that its network misses the experiment's entry
   condition (an accuracy near the paper's), that nothing here measures the same thing, or that a
   setting decides on the number which the paper does not state, and which has no usual value, or

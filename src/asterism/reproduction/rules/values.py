@@ -105,16 +105,20 @@ class AtLeast(Rule):
         bound: the claim holds from here on.
         partly: and in part from here on.
         exact: whether nothing in the number is drawn: one run then decides.
+        each: whether each single run has to reach the bound too, where the statement is about
+            each of them and not about their mean.
     """
 
     bound: float
     partly: float
     exact: bool = False
+    each: bool = False
 
     def words(self) -> str:
         """See :class:`Rule`."""
+        each = ", and each single number is too" if self.each else ""
         return (
-            f"reproduced where the whole 95% interval is at least {four_digits(self.bound)}; "
+            f"reproduced where the whole 95% interval is at least {four_digits(self.bound)}{each}; "
             f"partly where all of it is at least {four_digits(self.partly)}; not reproduced "
             "where none of it is, and else not decided"
         )
@@ -128,8 +132,12 @@ class AtLeast(Rule):
         if found.runs == 1 and not self.exact:
             return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; {_ONE_RUN}")
         low, high = found.low, found.high
+        reached = low >= self.bound
+        if self.each:
+            reached &= min(sample) >= self.bound
+            told += f"; the lowest is {four_digits(min(sample))}"
         if low >= self.partly:
-            return ClaimVerdict(Outcome.REPRODUCED if low >= self.bound else Outcome.PARTLY, told)
+            return ClaimVerdict(Outcome.REPRODUCED if reached else Outcome.PARTLY, told)
         return ClaimVerdict(
             Outcome.NOT_DECIDED if high >= self.partly else Outcome.NOT_REPRODUCED, told
         )

@@ -17,6 +17,7 @@ from asterism.core.messages.errors import name_file_in_errors
 from asterism.core.parameters.construction import NoOptions, options_of
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
+from asterism.core.settings import machine
 from asterism.data import Dataset
 from asterism.models.classifier import FileClassifier
 from asterism.models.images_and_scores import PreprocessingParams
@@ -47,6 +48,8 @@ class Compressor(ABC):
 
     #: Suffix, and with it the format, of the file that it writes.
     suffix: ClassVar[str]
+    #: Whether it trains on the device of ``machine.yaml``, and not on the CPU.
+    trains_on_device: ClassVar[bool] = False
     #: The options that this method takes.
     Options: ClassVar[type[ParameterSection]] = NoOptions
 
@@ -95,7 +98,8 @@ def compress(
 
     Returns:
         Size of both files in bytes, as they are and deflated; accuracy of both on the test
-        images; and agreement, the share of test images that both give the same label.
+        images; agreement, the share of test images that both give the same label; and the device
+        that trained the model, where it was not the CPU.
     """
     from asterism.models.keras_models.layers import flatten_model
 
@@ -109,6 +113,8 @@ def compress(
         with name_file_in_errors(original):
             method.compress(flatten_model(load_keras(original)), options, training, target)
         facts = {"method": params.method} | _measure(original, target, data, preprocessing)
+        if method.trains_on_device and machine.device() != "cpu":
+            facts["device"] = machine.device()  # its sums differ in their last bits from the CPU's
         write_json(temporary / "summary.json", facts)
     return facts
 

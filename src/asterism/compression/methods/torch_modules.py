@@ -176,9 +176,10 @@ class TorchPruning(TorchCompressor):
 class TorchDistillation(TorchCompressor):
     """A smaller student learns by PyTorch, from the original's softened outputs and the labels.
 
-    The original answers the images as they are augmented. PyTorch trains on the device of
-    ``machine.yaml``.
+    The original answers the images as they are augmented.
     """
+
+    trains_on_device: ClassVar[bool] = True
 
     class Options(Distillation.Options):
         """The student and its lessons."""

@@ -1,4 +1,4 @@
-"""Quantisation by TorchAO, and pruning and distillation by PyTorch, of a copy in PyTorch."""
+"""A copy of the model in PyTorch, quantised by TorchAO, or pruned or distilled by PyTorch."""
 
 from __future__ import annotations
 

@@ -62,15 +62,16 @@ each list of claims:
   which has not been run as the paper has it.
 
 There is one claim for each statement of a paper and each network that it is judged on, and one for
-each control of this project's own, which is named so. A number of a table is compared with the
-number of the same pair, and not with the range over all pairs. Where a claim is not reproduced, the
-page gives the cause: *ours* (a method of this project), *scale* (the size of the run), *the
-paper's*, or *unknown*. [How the rules came about](decisions/rules-of-claims.md) says which verdicts
-they moved. Known answers of a released tool are in a list of their own, and are not counted with
-the claims. What follows from other claims, such as a mean over the rows of a table, is no claim of
-its own, and a row of a table that nothing here can answer is one claim. The tables of DeepStellar
-and DeepImportance, and the study's driving data, were not at hand: of these two papers, claims are
-what their texts state.
+each control of this project's own, which is named so. Where a paper does not say which of several
+measures it means, the one that serves the claim least is judged. A number of a table is compared
+with the number of the same pair, and not with the range over all pairs. Where a claim is not
+reproduced, the page gives the cause: *ours* (a method of this project), *scale* (the size of the
+run), *the paper's*, or *unknown*. [How the rules came about](decisions/rules-of-claims.md) says
+which verdicts they moved. Known answers of a released tool are in a list of their own, and are not
+counted with the claims. What follows from other claims, such as a mean over the rows of a table, is
+no claim of its own, and a row of a table that nothing here can answer is one claim. The tables of
+DeepStellar and DeepImportance, and the study's driving data, were not at hand: of these two papers,
+claims are what their texts state.
 
 A verdict from a `small` run is based on fewer seeds than the paper's, and often on fewer images.
 The differences are listed at the head of each experiment's file in `conf/experiment/`, which also

@@ -50,8 +50,7 @@ def train(params: Params, checkpoint: Checkpoint) -> None:
         "test_accuracy": float((predicted == data.test_labels).mean()),
         "parameters": int(model.count_params()),
     }
-    classifier, device = params.classifier, machine.device()
-    by_torch = isinstance(classifier, ClassifierParams) and classifier.trained_by == "torch"
-    if by_torch and device != "cpu":
-        metrics["device"] = device  # its sums differ in their last bits from the CPU's
+    classifier = params.classifier
+    if isinstance(classifier, ClassifierParams) and classifier.trained_by == "torch":
+        metrics |= machine.other_device()
     write_json(Path("metrics/train_classifier.json"), metrics)

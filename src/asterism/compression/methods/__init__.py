@@ -113,8 +113,8 @@ def compress(
         with name_file_in_errors(original):
             method.compress(flatten_model(load_keras(original)), options, training, target)
         facts = {"method": params.method} | _measure(original, target, data, preprocessing)
-        if method.trains_on_device and machine.device() != "cpu":
-            facts["device"] = machine.device()  # its sums differ in their last bits from the CPU's
+        if method.trains_on_device:
+            facts |= machine.other_device()
         write_json(temporary / "summary.json", facts)
     return facts
 

@@ -105,6 +105,15 @@ def device() -> str:
     return value
 
 
+def other_device() -> dict[str, str]:
+    """The device by name, for results that it changes; nothing for the CPU.
+
+    A GPU's sums differ in their last bits from the CPU's.
+    """
+    chosen = device()
+    return {} if chosen == "cpu" else {"device": chosen}
+
+
 def limit(key: Limit) -> int:
     """The most bytes that a file may ask for.
 

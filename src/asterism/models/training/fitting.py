@@ -88,7 +88,7 @@ def _nesterov() -> keras.optimizers.Optimizer:
 
 
 def dropped_rate(rate: float, drops: Sequence[int], epoch: int) -> float:
-    """A learning rate in an epoch, after it became a tenth of itself in each of some epochs."""
+    """The learning rate in an epoch, where each of some epochs divides it by ten."""
     return rate * 0.1 ** sum(epoch >= drop for drop in drops)
 
 

@@ -47,7 +47,7 @@ repro: $(STAMP) ## run every stage whose inputs changed, JOBS (one a core) at a 
 	@echo "The report is report/index.html"
 
 reproduce: $(STAMP) ## run the papers' experiments at SCALE (smoke) and compare; MODELS=folder of published models
-	@asterism reproduce --scale "$(SCALE)" $(if $(MODELS),--models "$(MODELS)")
+	@asterism reproduce --scale "$(SCALE)" --jobs $(JOBS) $(if $(MODELS),--models "$(MODELS)")
 	@asterism compare
 
 remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the remote that all share

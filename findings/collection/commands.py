@@ -46,6 +46,13 @@ app = typer.Typer(
 
 #: Where most commands find the findings.
 Folder = Annotated[Path, typer.Option(help="The folder of the collection.")]
+#: What campaigns take their settings from, and the collection whose cases they leave out.
+Experiment = Annotated[
+    str, typer.Option(help="An experiment of conf/experiment: backends, tolerances and limits.")
+]
+Known = Annotated[
+    Path, typer.Option(help="A collection: what was run or found for it is not run again.")
+]
 
 
 @app.command()
@@ -182,19 +189,12 @@ def add(
 def campaign(
     pieces: Annotated[int, typer.Option(min=1, help="Number of pieces to run now, at most.")] = 1,
     size: Annotated[int, typer.Option(min=1, help="Number of models in a piece.")] = 40,
-    experiment: Annotated[
-        str, typer.Option(help="An experiment of conf/experiment: backends, inputs and budgets.")
-    ] = "library_campaign",
+    experiment: Experiment = "library_campaign",
     folder: Annotated[
         Path | None,
         typer.Option(help="The folder of the pieces; default: campaign/ below programs.root."),
     ] = None,
-    collection: Annotated[
-        Path,
-        typer.Option(
-            help="A collection: its findings are skipped, and what ran for it is not run again."
-        ),
-    ] = Path("findings"),
+    collection: Known = Path("findings"),
     override: Overrides = None,
 ) -> None:
     """Test libraries with models of one layer each, one piece of the campaign at a time.
@@ -232,13 +232,8 @@ def call(
         typer.Option(help="A table of functions: pytorch:casts, …; repeatable; default: all."),
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Number of calls to run now, at most.")] = 1000,
-    experiment: Annotated[
-        str, typer.Option(help="An experiment of conf/experiment: tolerances and limits.")
-    ] = "library_campaign",
-    collection: Annotated[
-        Path,
-        typer.Option(help="A collection: calls that its campaign.json lists are not run again."),
-    ] = Path("findings"),
+    experiment: Experiment = "library_campaign",
+    collection: Known = Path("findings"),
     override: Overrides = None,
 ) -> None:
     """Call single functions of a framework directly, and by compiled and converted variants.

@@ -209,7 +209,7 @@ def test_all_of_smoke_runs_is_recorded_and_runs_no_stage_twice(tmp_path):
     def asterism(*words):
         return run(root, *COMMAND, *words, ASTERISM_STATE_ROOT=str(tmp_path / "state"))
 
-    said = asterism("reproduce", "--scale", "smoke")
+    said = asterism("reproduce", "--scale", "smoke", "--jobs", "2")
     runs = {path.stem for path in (root / RESULTS).glob("*-smoke.json")}
     experiments = read_experiments(ROOT / "conf")
     expected = {e.sweep_name("smoke") for e in experiments.values() if "smoke" in e.settings.scales}

@@ -24,7 +24,9 @@ def reproduce(
     models: Annotated[
         Path | None, typer.Option(help="The folder that holds the published models.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Stages that run at once.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Points, or stages of a point, that run at once.")
+    ] = 1,
     beside_other_work: Annotated[
         bool,
         typer.Option(

@@ -32,6 +32,7 @@ from asterism.reproduction.records import (
 )
 from asterism.reproduction.tables import PAPERS, fill_table
 from asterism.sweep.app import sweep_command
+from asterism.sweep.points import count_points
 from asterism.sweep.worker import SweepRequest
 
 Say = Callable[[str], None]
@@ -56,7 +57,7 @@ def reproduce_experiments(
         names: experiments; none for all that have the scale.
         scale: one of ``SCALES``.
         models: folder of the published files; None where none are given.
-        jobs: stages at the same time.
+        jobs: points at the same time; of an experiment that is one point, stages.
         beside_other_work: whether the machine has other work.
         dry: only say what would run.
         say: takes each line for the user.
@@ -80,11 +81,12 @@ def reproduce_experiments(
     failed = []
     for place, (experiment, overrides) in enumerate(ready, start=1):
         say(f"experiment {place} of {len(ready)}: {experiment.name} at scale {scale}")
+        beside = [] if count_points(overrides) == 1 else _points_at_once(jobs)
         request = SweepRequest(
-            overrides=overrides,
+            overrides=[*overrides, *beside],
             targets=experiment.settings.targets,
             name=experiment.sweep_name(scale),
-            jobs=jobs,
+            jobs=1 if beside else jobs,
             kept=sorted({series.file for series in experiment.settings.series.values()}),
         )
         status = sweep_command(request, dry, say)
@@ -99,6 +101,11 @@ def reproduce_experiments(
     if failed:
         say(f"failed: {', '.join(failed)}; the same command resumes it")
     return 1 if failed else 0
+
+
+def _points_at_once(jobs: int) -> list[str]:
+    """The overrides of Hydra by which so many points of a sweep run at the same time."""
+    return [] if jobs == 1 else ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs}"]
 
 
 def write_comparison(check: bool, say: Say) -> None:

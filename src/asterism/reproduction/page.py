@@ -34,7 +34,7 @@ asterism compare
 |---|---|
 | `smoke` | a few seeds and inputs of digits: shows that an experiment runs, and is never compared |
 | `small` | the paper's data and models as far as minutes allow, with fewer seeds, images and runs |
-| `full` | the paper's sizes, as far as two cores go |
+| `full` | the paper's seeds or sizes, as far as two cores go in hours |
 
 Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). If possible,
 its stages come from the cache. A run that was killed resumes, and no stage runs twice. `asterism

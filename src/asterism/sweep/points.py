@@ -124,6 +124,15 @@ def check_space(conf: Path, overrides: Sequence[str]) -> list[str]:
     return [_compose(conf, row, f"a point of the space ({' '.join(row)}): ") for row in rows]
 
 
+def count_points(overrides: Sequence[str]) -> int:
+    """The number of points that Hydra's own sweeper would make, none of which is composed.
+
+    Raises:
+        UserError: an override cannot be read, or is an interval.
+    """
+    return len(points_of(_read(overrides)))
+
+
 def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
     """The points that Hydra's own sweeper would make of the overrides, each composed and validated.
 

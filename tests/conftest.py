@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,11 +65,17 @@ def skipped_without_extra() -> Iterator[None]:
     except Exception as failure:
         error: BaseException | None = failure
         while error is not None:
-            told = missing_extra(error)
-            if told and find_spec(error.name.partition(".")[0]) is None:
+            told = missing_extra(_said_by_a_process(error))
+            if told and find_spec(told.partition(" ")[0]) is None:
                 pytest.skip(told, allow_module_level=True)
             error = error.__cause__ or error.__context__
         raise
+
+
+def _said_by_a_process(error: BaseException) -> BaseException:
+    """The error of another process whose text an error holds; where it holds none, the error."""
+    said = re.search(r"No module named '(\w+)|\b(\w+) is not installed: run `pip", str(error))
+    return ModuleNotFoundError(name=said[1] or said[2]) if said else error
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
@@ -84,20 +91,16 @@ def pytest_pyfunc_call() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup() -> Iterator[object]:
-    """So is one whose fixture needs it."""
-    with skipped_without_extra():
-        return (yield)
-
-
-def pytest_runtest_setup() -> None:
-    """Signals are heard by all that a test starts.
+def pytest_runtest_setup() -> Iterator[None]:
+    """A test whose fixtures need an extra is skipped; signals are heard by all that a test starts.
 
     A shell's background jobs ignore Ctrl-C, and a command that has run in this process ignores
     both signals from its end on.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with skipped_without_extra():
+        return (yield)
 
 
 def pytest_collection_finish() -> None:

@@ -37,7 +37,7 @@ from asterism.memo.graphs.store import write_models, write_weights
 log = get_logger(__name__)
 
 FACTS, TRIAGED = "facts.json", "triaged"
-#: Locks of the pieces that processes are at.
+#: Locks of the pieces that are being run.
 TAKEN = "taken"
 #: Of a piece: differences that are no wrong results, and what configurations just outside show.
 EXCLUDED = "apart.json"
@@ -123,7 +123,7 @@ def _work_of(facts: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def finished(folder: Path) -> list[Path]:
-    """Folders of the pieces that are through."""
+    """Folders of the pieces that are finished."""
     return sorted(path.parent for path in folder.glob(f"*/{FACTS}"))
 
 
@@ -189,7 +189,7 @@ def run_piece(
 
 
 def outside_signatures(folder: Path) -> set[str]:
-    """Signatures of what the pieces that are through have found just outside of what is valid."""
+    """Signatures of what finished pieces have found just outside of what is valid."""
     lists = folder.glob(f"*/{TRIAGED}/{OUTSIDE_FOLDER}/{UNIQUE}")
     return {str(value["signature"]) for path in sorted(lists) for value in read_json(path)}
 

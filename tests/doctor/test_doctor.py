@@ -19,6 +19,7 @@ from asterism.core.files.locks import hold_lock
 from asterism.doctor import Check, checks_as_json, format_checks, hardware, project, software
 from asterism.project import new_project
 from asterism.sweep.pipeline import lock_folder
+from extras import needs
 from places import ROOT
 from rights import entered_by_others
 
@@ -301,6 +302,7 @@ def test_saved_state_is_looked_at(monkeypatch, statuses, damaged, status):
 # the command
 
 
+@needs("tensorflow")
 def test_the_status_is_1_where_something_stops_a_run(own):
     ended = CliRunner().invoke(commands.app, ["doctor", "--json"])
     facts = json.loads(ended.output)

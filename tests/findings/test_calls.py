@@ -57,6 +57,7 @@ from collection.calls.table import calls_of
 from collection.checking import GONE, LIVES, OTHER, word_of
 from collection.commands import app
 from collection.occurrences import distinct_causes
+from extras import needs
 from libraries.small_results import JUDGE
 from places import ROOT
 from thinning import every
@@ -295,6 +296,7 @@ def test_nothing_is_written_through_a_link_among_the_calls(state_root, tmp_path)
     assert list((tmp_path / "victim").iterdir()) == []
 
 
+@needs("torch")
 @pytest.mark.parametrize(
     ("word", "lines", "says"),
     every(

@@ -6,6 +6,7 @@ from collection.audit import unlike_audit
 from collection.diagnosis import TO_MEND, WRONG
 from collection.entry import read_collection
 from collection.pages import index_page, report_of
+from extras import needs
 from libraries.small_runs import python
 from places import ROOT
 
@@ -68,6 +69,7 @@ def test_where_the_index_disagrees_with_the_audit_a_reason_stands():
     }
 
 
+@needs("openvino", "torch")
 @pytest.mark.parametrize("name", ["openvino-f-softplus-values-differ-a9e1eb"])
 def test_a_script_runs_by_itself(name, tmp_path):
     done = python(COLLECTION / name / "repro.py", folder=tmp_path)

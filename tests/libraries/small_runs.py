@@ -34,7 +34,8 @@ def python(*arguments, folder=None, **variables):
 def working(backends, limits=LIMITS, **more):
     """A worker pool in which each of the backends works."""
     with WorkerPool(backends, limits, **more) as pool:
-        assert pool.start() == {}
+        left_out = pool.start()
+        assert not left_out, left_out
         yield pool
 
 

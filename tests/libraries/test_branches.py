@@ -12,6 +12,7 @@ from asterism.differential.engine.inputs import sample_inputs
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.generating.strategies import run_campaign
 from asterism.memo.graphs.store import write_weights
+from extras import needs
 from libraries.small_results import chained
 from libraries.small_runs import python
 from memo.small_graphs import generate_params, layer
@@ -39,6 +40,7 @@ print(json.dumps(news))
 """
 
 
+@needs("coverage")
 def test_each_branch_is_news_once(tmp_path):
     package = tmp_path / "measured_package"
     package.mkdir()

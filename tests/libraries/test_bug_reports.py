@@ -28,6 +28,7 @@ from asterism.differential.report.writing import (
 from asterism.differential.shrinking.reproduction import Reproduction
 from asterism.differential.shrinking.unique_finding import UniqueFinding
 from asterism.memo.graphs.store import read_weights
+from extras import needs
 from libraries.small_results import JUDGE, chained, made_finding, made_result
 from libraries.small_runs import python
 from memo.small_graphs import layer
@@ -332,6 +333,7 @@ def test_a_death_shows_a_finding_where_it_is_what_was_recorded(written_script, k
         assert status == (1 if end == kind else otherwise)
 
 
+@needs("sklearn", "jax", "torch")
 @pytest.mark.parametrize(
     ("backend", "found"),
     [

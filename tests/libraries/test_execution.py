@@ -22,12 +22,14 @@ from asterism.differential.engine.record import FOLDERS, ExecutionRecord
 from asterism.differential.engine.tasks import ExecutionOutcome, LayerDescription, Result
 from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.memo.graphs.store import write_models
+from extras import needs
 from libraries import small_library
 from libraries.small_results import chained
 from libraries.small_runs import worker_environment
 from memo.small_graphs import branching, layer
 from places import ROOT
 
+pytestmark = needs("keras")
 BACKENDS = ("absent:none", "broken:none", "small:abort", "small:none")
 GRAPHS = [chained((size,), layer("Dense", units=2)) for size in (2, 3, 4)]
 

@@ -22,6 +22,7 @@ from asterism.differential.engine.worker_pool import WorkerPool
 from asterism.differential.engine.workers import WorkerClient
 from asterism.memo.graphs.keras_build import build_model
 from asterism.models.keras_models.reading import load_keras
+from extras import needs
 from libraries import small_library
 from libraries.small_results import chained
 from libraries.small_runs import python, request, worker_environment, working
@@ -29,6 +30,7 @@ from marked import Marked, wait_until
 from memo.small_graphs import layer
 from thinning import every
 
+pytestmark = needs("keras")
 ENVIRONMENT = worker_environment(small_library.__name__)
 LIMITS = WorkerLimits(60.0, 2000)
 

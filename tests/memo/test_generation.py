@@ -40,6 +40,7 @@ from asterism.memo.graphs.keras_build import build_model
 from asterism.memo.graphs.store import graph_from_json
 from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
 from asterism.memo.universe.tensors import Tensor
+from extras import needs
 from memo.small_graphs import branching, convolutional, generate_params, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
@@ -151,6 +152,7 @@ generate.run_campaign(SEEDS, generate_params(models=30), 7, strategy, checkpoint
 """
 
 
+@needs("keras")
 @pytest.mark.parametrize("strategy", ["memo", pytest.param("memo_r", marks=pytest.mark.slow)])
 def test_a_killed_campaign_goes_on_to_the_same_result(strategy, monkeypatch, state_root):
     command = [sys.executable, "-c", KILLED_CAMPAIGN, strategy]

@@ -14,6 +14,7 @@ from asterism.core.files.records import record_as_json
 from asterism.report.base.pictures import png
 from asterism.report.vetted import page as vetted
 from asterism.vetting.params import VetParams
+from extras import needs
 from report.page_parts import plain, rows
 from report.vetted_results import (
     AGREEMENT,
@@ -168,6 +169,7 @@ def test_the_page_tells_what_a_repair_does(results):
     assert "1 of 7 " in plain(results.page)
 
 
+@needs("ai_edge_litert")  # the certificate states its version
 @pytest.mark.parametrize("repaired", [True, False])
 def test_beside_the_page_lie_its_certificate_and_the_repaired_file(results, repaired):
     results.folder.mkdir(parents=True)

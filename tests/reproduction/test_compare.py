@@ -173,7 +173,7 @@ TABLE = PaperTable(
     paper="Dflare",
     file="table.csv",
     keys=["net"],
-    size="t-PAIR:seeds",
+    sizes=["t-PAIR:no_seeds", "t-PAIR:seeds"],
     columns=[
         {"title": "theirs", "paper": "found", "value": "t-PAIR:x"},
         {"title": "ours", "value": "t-PAIR:y", "where": {"rate": "1"}},
@@ -202,7 +202,7 @@ def test_a_row_has_its_runs_seeds_and_columns_that_the_paper_lacks(tmp_path):
         "one (small, 3 runs of 50 to 60 seeds)", "one (small, 2 runs of 50 seeds)",
     )  # fmt: skip
     assert (small.runs, [cell.here for cell in small.cells]) == ((), [None, None])
-    (only,) = fill_table(TABLE.model_copy(update={"only_rows": True, "size": None}), runs, tmp_path)
+    (only,) = fill_table(TABLE.model_copy(update={"only_rows": True, "sizes": []}), runs, tmp_path)
     assert (only.keys, only.runs[0]) == (("big",), "one (small, 3 runs)")
 
 

@@ -203,6 +203,8 @@ def test_models_of_keras_are_models_too():
 @pytest.mark.parametrize("name", ["api.judging", "api.states", "api.vetting", "pytest"])
 def test_examples_in_docstrings_hold(name):
     structlog.reset_defaults()  # as in a fresh interpreter: other tests capture lines
-    found = doctest.testmod(importlib.import_module(f"asterism.{name}"))
+    try:
+        found = doctest.testmod(importlib.import_module(f"asterism.{name}"), raise_on_error=True)
+    except doctest.UnexpectedException as failure:
+        raise failure.exc_info[1] from None
     assert found.attempted
-    assert not found.failed

@@ -128,7 +128,7 @@ def find_nearest_point(rows: Floats, files: Sequence[RowFile]) -> tuple[Ints, Fl
         for file in files:
             for at, chunk in file.chunks(CHUNK):
                 points = chunk.astype(np.float64)
-                # |x - p|² without |x|², which has no say in which point is nearest.
+                # |x - p|² without |x|², which does not change which point is nearest.
                 unlikeness = (-2 * part) @ points.T
                 unlikeness += (points**2).sum(axis=1)
                 closest = unlikeness.argmin(axis=1)

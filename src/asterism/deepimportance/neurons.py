@@ -61,7 +61,7 @@ class NeuronRelevance:
         per_class: float64 ``(classes, neurons)``, over the correctly handled inputs of each class;
             one row for a regressor, over all inputs.
         inputs: int64 ``(classes,)``, how many inputs that were.
-        notes: what there is to say of the scores that relevance starts from.
+        notes: remarks about the scores from which relevance is propagated.
     """
 
     per_class: NDArray[np.float64]

@@ -56,8 +56,8 @@ def select_seeds(
 ) -> NDArray[np.int64]:
     """Positions of ``per_class`` correctly classified inputs of each class, drawn at random.
 
-    A class's draw depends on the seed and the class alone. A class with fewer such inputs gives
-    all that it has, be it none, and the log says so.
+    A class's draw depends on the seed and the class alone. A class with fewer such inputs
+    contributes all of them, possibly none, and the log says so.
 
     Args:
         predicted: int64 ``(N,)``, the network's classes.

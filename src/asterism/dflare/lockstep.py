@@ -147,7 +147,8 @@ class LockstepSearch(ABC, Generic[ProposalT]):
 
         Args:
             owners: the trajectory of each, int64 ``(n,)``.
-            parents: what is mutated, ``(n, ...)``; stands for a mutant that was always outside.
+            parents: what is mutated, ``(n, ...)``; each stands for a mutant of which no attempt was
+                within the bound.
             operators: the operator's number for each, int64 ``(n,)``.
             streams: random numbers for each.
             share: how much of each mutation is made, float64 ``(n,)``; None: all of it.
@@ -170,7 +171,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
 
         Args:
             owners: the trajectory of each, int64 ``(n,)``.
-            fallback: what stands for a mutant that was always outside, ``(n, ...)``.
+            fallback: stands for a mutant of which no attempt was within the bound, ``(n, ...)``.
             mutate: see :func:`~asterism.dflare.domains.within_bound`.
         """
         bound = self.under_test.bound

@@ -84,7 +84,7 @@ class SearchResult:
 
     @classmethod
     def merged(cls, groups: Sequence[Self]) -> Self:
-        """The findings from all groups of seeds, which are in the order of their seeds."""
+        """The results of all groups of seeds, which are in the order of their seeds."""
         return cls(
             [record for group in groups for record in group.seeds],
             [trigger for group in groups for trigger in group.triggers],

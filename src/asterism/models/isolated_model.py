@@ -37,8 +37,8 @@ PATIENCE_S = 600.0
 #: What kind of answer follows: a result, an error of the user's, an error of the model's own.
 _RESULT, _USER_ERROR, _FAILURE = b"0", b"1", b"2"
 
-#: What opens models in processes of their own. Nine tenths of the time in which such a process is
-#: ready are imports, which are done once for all. None of them starts a thread: onnxruntime does.
+#: What opens models in processes of their own. Imports take nine tenths of the time until such a
+#: process is ready, and are done once for all. None of them starts a thread: onnxruntime does.
 _IMPORTED = (
     "onnx",
     *(f"asterism.models.formats.{name}" for name in ("onnx", "litert")),

@@ -201,8 +201,10 @@ class PaperTable(ParameterSection):
     keys: list[str] = Field(description="columns that name a row")
     columns: list[Column]
     rows: list[Row]
-    size: str | None = Field(
-        default=None, description="a metric in which PAIR stands for the row's: seeds of a run"
+    sizes: list[str] = Field(
+        default=[],
+        description="metrics in which PAIR stands for the row's: the first recorded one is the "
+        "number of a run's seeds",
     )
     only_rows: bool = Field(default=False, description="leave out rows that are not in rows")
     not_run: str = Field(description="why the other rows have no run")

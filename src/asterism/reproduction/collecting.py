@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 from bisect import bisect_right
 from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -137,13 +137,17 @@ def machine_facts() -> dict[str, str]:
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": machine.processor_name(),
-        "cores": str(len(os.sched_getaffinity(0))),
+        "cores": str(machine.available_threads()),
         "memory": f"{psutil.virtual_memory().total / 1e9:.0f} GB",
     }
 
 
 def _versions() -> dict[str, str]:
-    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def read_series(folder: Path, settings: SeriesParams) -> RecordedSeries:

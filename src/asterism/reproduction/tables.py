@@ -107,14 +107,12 @@ def _filled(
 def _told(table: PaperTable, column: Column, row: Row, run: RecordedRun, count: int) -> str:
     """The scale of an experiment, its runs, and the seeds of each."""
     told = f"{run.scale}, {count} run{'s' if count > 1 else ''}"
-    if table.size is None:
-        return told
-    size = Column(title="seeds", value=table.size, where=column.where)
-    seeds = _quantity(size, row, run.experiment).sample({run.experiment: run})
-    if not seeds:
-        return told
-    low, high = min(seeds), max(seeds)
-    return f"{told} of {low:g}{'' if low == high else f' to {high:g}'} seeds"
+    for size in table.sizes:
+        sized = Column(title="seeds", value=size, where=column.where)
+        if seeds := _quantity(sized, row, run.experiment).sample({run.experiment: run}):
+            low, high = min(seeds), max(seeds)
+            return f"{told} of {low:g}{'' if low == high else f' to {high:g}'} seeds"
+    return told
 
 
 def _quantity(column: Column, row: Row, experiment: str) -> Quantity:

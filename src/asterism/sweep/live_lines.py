@@ -27,7 +27,7 @@ INTERVAL = 0.5
 #: Characters of a stage's name and of its bar.
 _NAME, _BAR = 26, 16
 
-#: Goes up by so many lines, to their beginning, and clears all below.
+#: Moves the cursor up by so many lines, to the first column, and clears all below.
 _UP, _CLEAR = "\x1b[{}F", "\x1b[J"
 
 

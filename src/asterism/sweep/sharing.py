@@ -17,8 +17,8 @@ def push(root: Path, origin: str = "origin") -> int:
 
     Experiments go to a git remote too, and their results with them, where git has it.
 
-    From a remote that is a folder goes what interrupted pushes have left there. On servers their
-    own rules decide: S3, for one, keeps no half object.
+    If the remote is a folder, files that interrupted pushes have left there are removed. Servers
+    have their own rules: S3, for example, never keeps a part of an object.
 
     Args:
         root: the workspace.

@@ -1,4 +1,4 @@
-"""What ONNX Runtime computes a file's nodes in on this machine, as its optimised graph shows."""
+"""The types in which ONNX Runtime computes a file's nodes here, by its optimised graph."""
 
 from __future__ import annotations
 

@@ -293,7 +293,8 @@ def write_table(
     written = io.BytesIO()  # written by Python, whose errors have a number: a full disk is told so
     frame.write_csv(written)
     with replacing(path) as temporary:
-        temporary.write_bytes(written.getbuffer())
+        # No view of the buffer: Python 3.12.1 crashes when it collects one that an error holds.
+        temporary.write_bytes(written.getvalue())
 
 
 def _columns(table: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:

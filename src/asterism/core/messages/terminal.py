@@ -113,6 +113,6 @@ def is_terminal() -> bool:
 
 
 def raw_terminal() -> TextIO | None:
-    """Standard error as it is, for who moves on it and escapes texts; None if it is no terminal."""
+    """Standard error for callers that move the cursor and escape texts, or None: no terminal."""
     stream = sys.stderr.beneath if isinstance(sys.stderr, EscapedStream) else sys.stderr
     return stream if stream is not None and stream.isatty() else None

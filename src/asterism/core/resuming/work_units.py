@@ -8,9 +8,9 @@ Other processes compute units before the stage does where they run the stage's o
 *part*: the first of four parts has the units 0, 4, 8 and so on. Nothing is agreed upon between
 them. Where two compute the same unit, they save the same bytes, and the first that is done counts.
 
-Whoever writes a campaign or a long stage of their own takes :class:`SharedWorkUnits` under a key of
-all that the results depend on, calls :meth:`~WorkUnits.gather` with a name and a call for each
-unit, and :meth:`~WorkUnits.finish` once it has written what it makes of them.
+To write a campaign or a long stage, make a :class:`SharedWorkUnits` with a key of everything that
+the results depend on, call :meth:`~WorkUnits.gather` with a name and a call for each unit, and
+:meth:`~WorkUnits.finish` once the results are written.
 """
 
 from __future__ import annotations

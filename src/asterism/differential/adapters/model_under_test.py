@@ -33,7 +33,7 @@ class ModelUnderTest:
         batch: items in the batches that it is run with; None where it is not run.
         form: what a backend runs in place of the plain model, of
             :data:`~asterism.differential.adapters.questions.FORMS`; nothing for the model itself.
-        changed: parameters of all layers with other values than the graph's, be they invalid.
+        changed: parameters of all layers whose values differ from the graph's; they may be invalid.
     """
 
     folder: Path

@@ -122,7 +122,7 @@ class Task:
         seconds: a step that takes longer hangs; None for the worker pool's own limit.
         opset: version of the format that converters write; None for their own.
         weights: file of the arrays that nodes may name; None for the worker pool's own.
-        changed: parameters of all layers with other values than the graph's, be they invalid.
+        changed: parameters of all layers whose values differ from the graph's; they may be invalid.
     """
 
     index: int

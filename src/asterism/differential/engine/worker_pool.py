@@ -158,7 +158,7 @@ class WorkerPool(Workers):
 
         Args:
             graph: the model.
-            changed: parameters of all layers with other values, be they invalid.
+            changed: parameters of all layers whose values differ; they may be invalid.
         """
         task = Task(-1, graph, {}, changed=changed or {})
         with self._files(graph) as folder:

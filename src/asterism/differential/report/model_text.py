@@ -52,7 +52,7 @@ def layer_source(kind: str, config: Config) -> str:
 
 
 def describe_changed_layers(graph: Graph, layers: Layers, changed: Config) -> Layers:
-    """What Keras says of layers some of whose parameters have other values, be they invalid."""
+    """What Keras says of layers some of whose parameters have other, possibly invalid values."""
     told = {i: _told(graph, layers, i) for i in graph.layers}
     return {
         i: LayerDescription({**one.arguments, **changed}, one.variables) for i, one in told.items()

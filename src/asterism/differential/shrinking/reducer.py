@@ -63,7 +63,7 @@ class Reducer(Generic[M]):
         return False
 
     def fewest(self, whole: M, parts: RunnableParts[M], suspect: int | None = None) -> M:
-        """The suspect and as few before it as it takes; else a half of a half of ….
+        """The suspect with the fewest parts before it that show the fault; else halves of halves.
 
         Args:
             whole: the model.

@@ -62,7 +62,7 @@ class UniqueFinding:
         original_layers: size of the model that was shrunk.
         ablation: what was varied on the minimal model, backends too, and whether it still shows.
         unfinished: why the minimal model may not be the smallest; empty where it is.
-        changed: parameters of the layer with other values than the graph's, be they invalid.
+        changed: parameters of the layer whose values differ from the graph's; they may be invalid.
         out_of_time: whether it is unfinished for want of time, which the next run may have.
         folder: the folder of its script and report, below the folder of all findings.
         confirmed: how the fresh processes of its script ended.

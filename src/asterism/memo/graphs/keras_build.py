@@ -61,7 +61,7 @@ def build_model(
         zero_initializers: build with zeros, where a backend compiles every initializer anew;
             the weights are set afterwards in any case.
         outputs: nodes to put out, in place of the graph's own outputs.
-        changed: parameters of all layers with other values than the graph's, be they invalid.
+        changed: parameters of all layers whose values differ from the graph's; they may be invalid.
 
     Raises:
         Exception: whatever Keras raises when it rejects the graph.

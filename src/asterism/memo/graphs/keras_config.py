@@ -1,8 +1,7 @@
-"""A Keras layer's configuration in the universe's words.
+"""A Keras layer's configuration in terms of the universe of layers.
 
-What the universe has no word for is left out where it changes nothing that is computed at
-inference, or is at Keras' default; otherwise the layer is rejected: a model must not become
-another one by being read.
+An option that the universe does not have is left out if it has Keras' default or changes nothing
+at inference. Otherwise the layer is rejected: reading a model must not change it.
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ class Signature:
     def given(self) -> tuple[TensorSpec, ...]:
         """The inputs that are no carried state, the main one first.
 
-        That is the file's first, but for masks and the like, which may be listed before the tokens
-        that they follow from: their names tell, or that they index no table.
+        The main input is the first of the file, unless masks and similar inputs are listed before
+        the tokens; they are known by their names, or because they index no table.
         """
         carried = {name for name, _ in self.states}
         given = [spec for spec in self.inputs if spec.name not in carried]

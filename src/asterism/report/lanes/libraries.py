@@ -25,7 +25,7 @@ from asterism.report.lanes.libraries_answer import LibraryResults, answer_librar
 
 _render = renderer("asterism.report.lanes")
 
-#: Width of a plot; the page shows all in one width, so a narrower one had larger letters.
+#: Width of a plot; the page shows all in one width, so a narrower one would have larger letters.
 _PLOT_INCHES = 6.0
 
 #: Kinds of coverage as the tables and curves call them.
@@ -281,7 +281,7 @@ def _model(graph: Graph, name: str) -> Markup:
 #: Characters of a caption's line, so that boxes side by side do not touch.
 _CHARACTERS = 44
 
-#: Sizes, which a box says of a layer though they be the default.
+#: Sizes, which the box of a layer shows even if they are the default.
 _SIZES = ("units", "filters", "kernel_size")
 
 

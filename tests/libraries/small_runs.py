@@ -35,7 +35,7 @@ def working(backends, limits=LIMITS, **more):
     """A worker pool in which each of the backends works."""
     with WorkerPool(backends, limits, **more) as pool:
         left_out = pool.start()
-        assert not left_out, left_out
+        assert left_out == {}, left_out
         yield pool
 
 

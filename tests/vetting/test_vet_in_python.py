@@ -208,3 +208,4 @@ def test_examples_in_docstrings_hold(name):
     except doctest.UnexpectedException as failure:
         raise failure.exc_info[1] from None
     assert found.attempted
+    assert not found.failed

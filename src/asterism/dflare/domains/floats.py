@@ -55,7 +55,6 @@ def round_towards(
         farthest: the largest difference that is allowed for each value, float64 ``(n, ...)``.
     """
     rounded = values.astype(references.dtype)
-    exact = references.astype(np.float64)
-    beyond = np.abs(rounded.astype(np.float64) - exact) > farthest
-    rounded[beyond] = np.nextafter(rounded[beyond], references[beyond])
-    return rounded
+    beyond = np.abs(np.subtract(rounded, references, dtype=np.float64)) > farthest
+    kept: NDArray[Any] = np.nextafter(rounded, np.where(beyond, references, rounded))
+    return kept

@@ -332,7 +332,7 @@ def test_what_can_be_read_in_two_ways_is_asked_and_each_comparison_that_is_named
             assert names == [output.name] and choice.kind == wanted
             chosen = ComparisonParams(kind=wanted, options=dict(choice.options))
             found = build_comparison(chosen, output.shape)
-            found.know(output.rows, output.rows)
+            found.calibrate(output.rows, output.rows)
             assert not found.deviates(output.rows, output.rows).any()
 
 

@@ -55,7 +55,7 @@ IDS = [f"{kind}-{number}" for number, (kind, _, _) in enumerate(CASES)]
 
 def comparison_of(kind, options, shape):
     made = build_comparison(ComparisonParams(kind=kind, options=options), shape)
-    made.know(*known(math.prod(shape)))
+    made.calibrate(*known(math.prod(shape)))
     return made
 
 
@@ -353,7 +353,7 @@ def test_equal_outputs_do_not_deviate(kind, options, shape):
     f, _ = both(kind, shape, 20, 5)
     comparison = comparison_of(kind, options, shape)
     size = math.prod(shape)
-    comparison.know(outputs(5, size, 8), outputs(5, size, 8))
+    comparison.calibrate(outputs(5, size, 8), outputs(5, size, 8))
     assert not comparison.deviates(f, f).any()
     if kind != "boxes":
         assert comparison.distance(f, f) == pytest.approx(0, abs=1e-6)
@@ -370,7 +370,7 @@ def test_an_answer_that_one_model_lost_deviates_and_one_that_both_lost_does_not(
     f[3] = g[3] = value
     f[4] = value
     comparison = comparison_of(kind, options, shape)
-    comparison.know(f[:3], f[:3])
+    comparison.calibrate(f[:3], f[:3])
     assert comparison.deviates(f, g).tolist() == [False, True, True, False, False, False]
     assert np.isfinite(comparison.distance(f, g)).all()
     assert comparison.distance(f, g)[1] > comparison.distance(f, g)[0]

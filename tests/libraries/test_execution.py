@@ -189,9 +189,9 @@ def test_the_live_line_counts_what_others_have_finished_and_says_the_time_left(m
     monkeypatch.setattr(execution, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     units.names.add("a")
     with capture_logs() as told, LiveLine({"a": 10, "b": 20, "c": 70}, units) as line:
-        line.told("b", 5)
+        line.record("b", 5)
         units.names.add("c")
-        line.told("b", 6)
+        line.record("b", 6)
     (facts,) = told
     assert (facts["models"], facts["models_an_hour"]) == ("86 of 100", "3,600")
     assert facts["minutes_left"] == "0"

@@ -48,8 +48,7 @@ def test_both_count_the_same(kind, lost):
         y[::7] = np.nan
     comparison = build_comparison(ComparisonParams(kind=kind, options=options), x.shape[1:])
     f, g = x.reshape(COUNT, -1), y.reshape(COUNT, -1)
-    if hasattr(comparison, "know"):
-        comparison.know(f, g)
+    comparison.calibrate(f, g)
     told = comparison.deviates(f, g)
     roles = {"output": "boxes" if kind == "boxes" else "classes"}
     sides = [[{"output": row[np.newaxis]} for row in side] for side in (x, y)]

@@ -94,7 +94,7 @@ def as_subject(model: Any, role: str, inputs: Path | ArrayInputs, after: ExitSta
         opened = open_object(model, name, inputs, after)
         if opened is not None:
             runtime, weights = opened
-            return ObjectSubject(name, runtime, *_told(weights))
+            return ObjectSubject(name, runtime, *_size_and_hash(weights))
     raise UserError(
         f"the {role} is no model but of the type {type(model).__name__}: give a file, a module or "
         "an exported program of PyTorch, a model of Keras, or a function of an array"
@@ -164,7 +164,7 @@ def _function(model: Any, name: str, inputs: ArrayInputs, after: ExitStack) -> _
     return FunctionRuntime(model, name, inputs.items), []
 
 
-def _told(weights: list[Any]) -> tuple[int | None, str | None]:
+def _size_and_hash(weights: list[Any]) -> tuple[int | None, str | None]:
     """Bytes and SHA-256 of all weights; None for both where there are none."""
     if not weights:
         return None, None

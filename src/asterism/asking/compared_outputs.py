@@ -122,8 +122,8 @@ def require_comparable_outputs(
     two = _fixed_sizes(matched, other, theirs)
     if len(one) == len(two) and not all(map(_fit, one, two)):
         raise UserError(
-            f"{request.original} gives {_shown(outputs)}, but {request.compressed} "
-            f"{_shown(theirs)}: they are no pair"
+            f"{request.original} gives {_list_outputs(outputs)}, but {request.compressed} "
+            f"{_list_outputs(theirs)}: they are no pair"
         )
     mine, others = ({o.name: o for o in side} for side in (outputs, theirs))
     for name, counterpart in zip(names, matched, strict=False):
@@ -195,5 +195,5 @@ def _fit(own: tuple[int, ...] | None, other: tuple[int, ...] | None) -> bool:
     return own == other or find_channel_permutation(other, own) is not None
 
 
-def _shown(outputs: Sequence[Output]) -> str:
+def _list_outputs(outputs: Sequence[Output]) -> str:
     return ", ".join(f"{o.name} ({', '.join(map(str, o.shape))})" for o in outputs)

@@ -53,7 +53,7 @@ def recognise_detections(output: Output, scene: OutputContext) -> ComparisonChoi
         if not _FEWEST <= table.shape[2] <= _MOST:
             continue
         for found in _columns(table.reshape(-1, table.shape[2])):
-            choice = _settled(found | {"rows": rows}, output.name, whole, axes)
+            choice = _choose_threshold(found | {"rows": rows}, output.name, whole, axes)
             if choice is not None:
                 return choice
     return None
@@ -96,7 +96,7 @@ def recognise_split_detections(
     return None
 
 
-def _settled(
+def _choose_threshold(
     options: dict[str, Any], name: str, values: Table, shape: Sequence[int]
 ) -> ComparisonChoice | None:
     """The layout with a threshold at which the original finds something."""
@@ -209,7 +209,7 @@ def _of_parts(
     }
     whole = np.concatenate([output.rows for output in held], axis=1)
     names = [output.name for output in held]
-    choice = _settled(options, ", ".join(names), whole, (whole.shape[1],))
+    choice = _choose_threshold(options, ", ".join(names), whole, (whole.shape[1],))
     return None if choice is None else (names, choice)
 
 

@@ -191,4 +191,4 @@ def _alike(params: VetParams, own: OriginalAnswers, other: OriginalAnswers) -> f
     answers: NDArray[np.float32] = np.concatenate([theirs[name] for name in names], axis=1)
     if answers.shape != rows.shape:
         return None
-    return float(1 - comparison.differs(rows, answers).mean())
+    return float(1 - comparison.deviates(rows, answers).mean())

@@ -80,7 +80,7 @@ def resolve_question(request: VetRequest, conf: Path) -> ResolvedQuestion:
         UserError: a file cannot be read or opened, the two models take different inputs, an
             argument is impossible, or something is not known and has to be said by a flag.
     """
-    return _Question(request, conf).settled()
+    return _Question(request, conf).resolve()
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class _Question:
             self._overrides.append(f"vet.{name.replace('__', '.')}={hydra_value(value)}")
         self._said.append(said)
 
-    def settled(self) -> ResolvedQuestion:
+    def resolve(self) -> ResolvedQuestion:
         """See :func:`resolve_question`."""
         request, models = self._request, self._given.subjects
         files = [f"{model.name}: {describe_signature(model.signature)}" for model in models]

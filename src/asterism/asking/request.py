@@ -33,7 +33,7 @@ from asterism.models.tensor_models.subjects import Subject, subject_of
 from asterism.vetting.opening import GivenPair
 
 #: A further input gets a number, or what it is to the tokens.
-Told: TypeAlias = Mapping[str, float | str]
+FurtherInputs: TypeAlias = Mapping[str, float | str]
 _Form: TypeAlias = tuple[str, int, int]
 
 
@@ -197,16 +197,16 @@ def find_special_tokens(items: NDArray[Any], padding: int) -> list[int]:
     return sorted(same - {padding})
 
 
-def parse_further_inputs(texts: Sequence[str]) -> Told:
+def parse_further_inputs(texts: Sequence[str]) -> FurtherInputs:
     """The further inputs that ``NAME=NUMBER`` and ``NAME=ROLE`` describe, by name.
 
     Raises:
         UserError: a text says neither.
     """
-    return dict(map(_told, texts))
+    return dict(map(_parse_further_input, texts))
 
 
-def _told(text: str) -> tuple[str, float | str]:
+def _parse_further_input(text: str) -> tuple[str, float | str]:
     name, _, value = text.rpartition("=")
     if value in ROLES:
         return name, value
@@ -218,7 +218,7 @@ def _told(text: str) -> tuple[str, float | str]:
         ) from None
 
 
-def infer_roles(original: Signature, compressed: Signature, told: Told) -> dict[str, str]:
+def infer_roles(original: Signature, compressed: Signature, told: FurtherInputs) -> dict[str, str]:
     """Roles of the compressed model's inputs with unclear names, taken from the original's.
 
     Only where nothing is guessed: the main input differs from all others in form, and so does an
@@ -252,7 +252,7 @@ def _of_one_form(pairs: Sequence[tuple[_Form, str]]) -> dict[_Form, str]:
     return {form: value for form, value in pairs if counts[form] == 1}
 
 
-def _role(spec: TensorSpec, told: Told) -> str | None:
+def _role(spec: TensorSpec, told: FurtherInputs) -> str | None:
     """What an input is to the tokens; None where it is a number, or where nothing tells."""
     value = told.get(spec.name)
     return infer_role(spec.name) if value is None else value if isinstance(value, str) else None

@@ -224,7 +224,7 @@ def _labels(
 ) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     """Labels and names of classes: from the file, else from the folders."""
     if path is not None:
-        told = _told(path, len(names))
+        told = _read_labels(path, len(names))
         given = [told.get(name) for name in names] if isinstance(told, dict) else told
         if not isinstance(given, list) or len(given) != len(names) or None in given:
             raise UserError(
@@ -238,7 +238,7 @@ def _labels(
     return number_classes(folders, str(inputs)) if folders else (None, ())
 
 
-def _told(path: Path, count: int) -> Any:
+def _read_labels(path: Path, count: int) -> Any:
     """What a file of labels says: labels by name, or a list of as many as there are inputs."""
     if path.suffix == ".npy":
         return _own_labels(read_array(path), count, path).tolist()

@@ -162,9 +162,9 @@ class CacheObjects:
                 return True
         if content != digest.removesuffix(".dir"):
             return False
-        self._known[digest] = _told(status)
+        self._known[digest] = _fingerprint(status)
         if status.st_ctime_ns < begun - _TICK:
-            self._new[digest] = _told(status)
+            self._new[digest] = _fingerprint(status)
         return True
 
     def _is_known(self, digest: str) -> bool:
@@ -173,7 +173,7 @@ class CacheObjects:
             status = object_path(self._folder, digest).lstat()
         except FileNotFoundError:
             return False
-        return self._known.get(digest) == _told(status)
+        return self._known.get(digest) == _fingerprint(status)
 
     def _is_copied(self, path: Path, digest: str) -> bool:
         """Whether a file or a folder in the workspace has the content that a hash stands for."""
@@ -217,7 +217,7 @@ def _hash(path: Path) -> tuple[str, os.stat_result]:
         return hashlib.file_digest(file, "md5").hexdigest() if is_plain else "", status
 
 
-def _told(status: os.stat_result) -> str:
+def _fingerprint(status: os.stat_result) -> str:
     """Facts that change whenever a file does. Its writers can set all of them but the last time."""
     facts = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return " ".join(map(str, facts))

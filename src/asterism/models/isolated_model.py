@@ -176,14 +176,14 @@ class IsolatedModel:
             kind = bytes(worker.receive(limits))
             answer = _arrays(worker.receive_more)
         except WorkerDied as death:
-            raise self._told(death) from None
+            raise self._error_of_death(death) from None
         if kind == _RESULT:
             return answer
         raise {_USER_ERROR: UserError, _FAILURE: ModelCrashError}[kind](
             answer[0].tobytes().decode()
         )
 
-    def _told(self, death: WorkerDied) -> UserError:
+    def _error_of_death(self, death: WorkerDied) -> UserError:
         """The end of the process as an error."""
         if death.how == "hang":
             self._hung = (

@@ -97,14 +97,14 @@ def _filled(
             sample = _quantity(column, answered, experiment).sample(runs) if column.value else []
             if sample:
                 here = estimate(sample)
-                told = _told(table, column, answered, runs[experiment], len(sample))
+                told = _describe_run(table, column, answered, runs[experiment], len(sample))
                 used[f"{experiment} ({told})"] = None
                 break
         cells.append(Cell(None if value is None else float(value), here))
     return FilledRow(tuple(name.split("/")), tuple(cells), tuple(used))
 
 
-def _told(table: PaperTable, column: Column, row: Row, run: RecordedRun, count: int) -> str:
+def _describe_run(table: PaperTable, column: Column, row: Row, run: RecordedRun, count: int) -> str:
     """The scale of an experiment, its runs, and the seeds of each."""
     told = f"{run.scale}, {count} run{'s' if count > 1 else ''}"
     for size in table.sizes:

@@ -143,7 +143,7 @@ class _Trials:
             )
         params, self.spent, self._failed = vetted.params, 0, ""
         self._comparison = build_comparison(params.comparison, find_row_shape(vetted.shapes))
-        self._comparison.know(vetted.answers.f, vetted.answers.f)
+        self._comparison.calibrate(vetted.answers.f, vetted.answers.f)
         self._wanted, given = (model.predict(cases) for model in vetted.pair.models)
         self._noise = squared_error(self._wanted, given) or 1.0
         self.base = self._least = self._judged(frozenset(), given)

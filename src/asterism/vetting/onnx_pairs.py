@@ -122,7 +122,7 @@ class OnnxPair:
         """
         vetted, params = self.vetted, self.vetted.params
         comparison = build_comparison(params.comparison, find_row_shape(vetted.shapes))
-        comparison.know(vetted.answers.f, vetted.answers.f)
+        comparison.calibrate(vetted.answers.f, vetted.answers.f)
         outputs = ComparedOutputs(
             self.signature, params.feeding.outputs, params.original, vetted.original.form
         )

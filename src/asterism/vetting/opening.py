@@ -230,7 +230,7 @@ def _paired(
     require_labels(inputs, comparison, f.classes)
     pair = ModelPair(f, g)
     answers = pair.ask(inputs.items)
-    comparison.know(answers.f, answers.g)
+    comparison.calibrate(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
     return VettingSession(params, files, inputs, f, g, pair, comparison, notes, answers)
 

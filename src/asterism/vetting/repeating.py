@@ -37,14 +37,14 @@ _LAST_DIGITS = 1e-9
 _QUOTED = 200
 
 
-class _Nothing:
+class _Missing:
     """Stands for a value that is not there."""
 
     def __str__(self) -> str:
         return "nothing"
 
 
-_NOTHING = _Nothing()
+_MISSING = _Missing()
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _differences(saved: Any, repeated: Any, tolerance: float, place: str = "") -
     """Where two JSON values differ, real numbers by more than a share of the larger one."""
     if isinstance(saved, dict) and isinstance(repeated, dict):
         for key in sorted(saved.keys() | repeated.keys()):
-            both = saved.get(key, _NOTHING), repeated.get(key, _NOTHING)
+            both = saved.get(key, _MISSING), repeated.get(key, _MISSING)
             yield from _differences(*both, tolerance, f"{place}{key}.")
     elif isinstance(saved, list) and isinstance(repeated, list) and len(saved) == len(repeated):
         for number, (one, other) in enumerate(zip(saved, repeated, strict=True)):

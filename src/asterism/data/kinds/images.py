@@ -39,7 +39,7 @@ class ImageKind(InputKind):
         done = Counter[str]()
         free_width = _sizes(shaping)[1] is None
         for row, image in zip(fitted, items, strict=True):
-            way = "pad" if free_width else _way(shaping.fit, image, height, width)
+            way = "pad" if free_width else _resizing_of(shaping.fit, image, height, width)
             same = image.shape[:2] == (height, width)
             done[_DONE[way] if not same else ""] += 1
             row[...] = _in_channels(_WAYS[way](image, height, width), channels)
@@ -70,7 +70,7 @@ def _wanted(shaping: Shaping, items: Sequence[NDArray[Any]]) -> tuple[int, int, 
     return height or first.shape[0], width or first.shape[1], channels or first.shape[2]
 
 
-def _way(fit: str, image: NDArray[Any], height: int, width: int) -> str:
+def _resizing_of(fit: str, image: NDArray[Any], height: int, width: int) -> str:
     """How an image is brought to a size: as was asked, or by the aspects.
 
     What is nearly square is cropped, as classifiers' images are; of what is long, such as a line

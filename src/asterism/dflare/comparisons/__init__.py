@@ -138,7 +138,9 @@ class Comparison(ABC):
         An answer that only g lost is a deviation.
         """
         return _in_parts(
-            lambda f, g: self.differs(*replace_nonfinite(f, g)) | find_lost_answers(f, g), f, g
+            lambda f, g: self.deviates_finite(*replace_nonfinite(f, g)) | find_lost_answers(f, g),
+            f,
+            g,
         )
 
     def distance(self, f: Outputs, g: Outputs) -> Floats:
@@ -148,7 +150,7 @@ class Comparison(ABC):
         """
         return _in_parts(
             lambda f, g: np.where(
-                find_lost_answers(f, g), LOST, self.apart(*replace_nonfinite(f, g))
+                find_lost_answers(f, g), LOST, self.distance_finite(*replace_nonfinite(f, g))
             ),
             f,
             g,
@@ -156,21 +158,21 @@ class Comparison(ABC):
 
     def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How undecided the models are between k answers, float32 ``(N,)``, higher is less so."""
-        return self.undecided(*replace_nonfinite(f, g), k)
+        return self.uncertainty_finite(*replace_nonfinite(f, g), k)
 
     @abstractmethod
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
         """:meth:`deviates` of finite outputs."""
 
     @abstractmethod
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """:meth:`distance` of finite outputs."""
 
     @abstractmethod
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """:meth:`uncertainty` of finite outputs."""
 
-    def know(self, f: Outputs, g: Outputs) -> None:  # noqa: B027 (most need to know nothing)
+    def calibrate(self, f: Outputs, g: Outputs) -> None:  # noqa: B027 (most need not)
         """Learn from both models' outputs ``(M, K)`` on all given inputs, if they matter."""
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:

@@ -95,15 +95,15 @@ class BoxComparison(Comparison):
                 f"comparison boxes names column {last}, but a detection has {self.shape[1]}"
             )
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         found = [
             len(one) != len(other) or len(_matches(one, other, self.options.overlap)) < len(one)
             for one, other in self._pairs(f, g)
         ]
         return np.array(found, np.bool_)
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """One minus the mean agreement of the detections.
 
         Two that match agree by their overlap times one minus the difference of their scores, one
@@ -119,7 +119,7 @@ class BoxComparison(Comparison):
             distances.append(1 - agreement / most if most else 0.0)
         return np.array(distances, np.float32)
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How close a detection's score is to the threshold, in the less decided model."""
         threshold = self.options.threshold
         gaps = [np.abs(_scores(both, self.options) - threshold) for both in self._tables(f, g)]

@@ -41,17 +41,17 @@ class TokenDistributionComparison(Comparison):
     def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, (int(np.prod(shape[:-1])), shape[-1]) if shape else (1, 1))
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         above: NDArray[np.bool_] = self.divergences(f, g).mean(axis=1) > self.options.tolerance
         return above
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """The mean divergence over the steps, in nats."""
         mean: Floats = self.divergences(f, g).mean(axis=1).astype(np.float32)
         return mean
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How undecided the most undecided step is between k tokens."""
         p, q = (np.exp(rows).astype(np.float32) for rows in self._logarithms(f, g))
         most: Floats = indecision(p, q, k).max(axis=1)

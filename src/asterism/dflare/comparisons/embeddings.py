@@ -36,7 +36,7 @@ class EmbeddingComparison(Comparison):
         super().__init__(options, shape)
         self._known: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
-    def know(self, f: Outputs, g: Outputs) -> None:
+    def calibrate(self, f: Outputs, g: Outputs) -> None:
         """Take in both models' embeddings of the items among which the nearest is looked for.
 
         Args:
@@ -46,24 +46,24 @@ class EmbeddingComparison(Comparison):
         f, g = replace_nonfinite(f, g)
         self._known = _unit(f), _unit(g)
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`; each model looks among its own embeddings."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`; each model looks among its own embeddings."""
         far: NDArray[np.bool_] = self._cosine(f, g) > self.options.tolerance
         if self.options.nearest and self._known is not None:
             far |= _nearest(f, self._known[0]) != _nearest(g, self._known[1])
         return far
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """The cosine distance, from 0 to 2."""
         return self._cosine(f, g).astype(np.float32)
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How close the k nearest items are, in the less decided model.
 
         Without items to be near to it is the distance.
         """
         if self._known is None:
-            return self.apart(f, g)
+            return self.distance_finite(f, g)
         closeness = []
         for outputs, known in zip((f, g), self._known, strict=True):
             near = np.sort(_similarities(outputs, known), axis=1)

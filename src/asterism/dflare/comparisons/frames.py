@@ -41,19 +41,19 @@ class FrameScoresComparison(Comparison):
     def __init__(self, options: Options, shape: tuple[int, ...]) -> None:
         super().__init__(options, frames_of("frame_scores", shape))
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         different = (self._answers(f) != self._answers(g)).any(axis=2)
         share: NDArray[np.bool_] = different.sum(axis=1) > self.options.share * self.shape[0]
         return share
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """The mean over frames of the largest difference of a score."""
         largest = np.abs(self.unfolded(f) - self.unfolded(g)).max(axis=2)
         mean: Floats = largest.mean(axis=1, dtype=np.float32)
         return mean
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """The mean over frames of how undecided one is, by the threshold or between k scores."""
         one, other = self.unfolded(f), self.unfolded(g)
         if self.options.threshold is None:

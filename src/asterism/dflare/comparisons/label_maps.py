@@ -49,12 +49,12 @@ class LabelMapComparison(Comparison):
         self._axis = None if axis is None else axis % len(shape) + 1
         self._places = math.prod(shape) // (1 if axis is None else shape[axis])
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         above: NDArray[np.bool_] = self._shares(f, g) > self.options.share
         return above
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """The mean over places of half the sum of the scores' differences; at least the share.
 
         Without an axis it is the mean difference of the values.
@@ -66,9 +66,9 @@ class LabelMapComparison(Comparison):
         apart: Floats = np.maximum(mean, self._shares(f, g).astype(np.float32))
         return apart
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """The distance: a map of many places has no margin of its own."""
-        return self.apart(f, g)
+        return self.distance_finite(f, g)
 
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
         """The label, if the output is a single one."""

@@ -48,17 +48,17 @@ class TopLabelComparison(Comparison):
         shape: not needed: all of a row are labels.
     """
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         different: NDArray[np.bool_] = f.argmax(axis=1) != g.argmax(axis=1)
         return different
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """The difference of the two top-1 probabilities: Dflare's D."""
         difference: Floats = np.abs(f.max(axis=1) - g.max(axis=1))
         return difference
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """DiffChaser's k-uncertainty: how close the k largest probabilities are."""
         return indecision(f, g, k)
 
@@ -112,17 +112,17 @@ class MultiLabelComparison(Comparison):
             )
         self._thresholds = np.array(options.thresholds, np.float32)
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         different: NDArray[np.bool_] = (self.answers(f) != self.answers(g)).any(axis=1)
         return different
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """The largest difference of a label's two probabilities."""
         largest: Floats = np.abs(f - g).max(axis=1)
         return largest
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How close a label is to its threshold: the (k - 1)-th closest of the less decided model.
 
         With k = 2, which is between a label and its absence, it is the closest.

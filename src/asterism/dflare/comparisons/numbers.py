@@ -28,14 +28,14 @@ class NumberComparison(Comparison):
     def parts(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:
         """The absolute difference of each number in its unit, ``(N, K)``."""
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """The largest difference, measured in its unit."""
         largest: Floats = self.parts(f, g).max(axis=1).astype(np.float32)
         return largest
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """The distance: numbers are never undecided."""
-        return self.apart(f, g)
+        return self.distance_finite(f, g)
 
 
 @COMPARISONS.register("tolerance")
@@ -55,8 +55,8 @@ class ToleranceComparison(NumberComparison):
             default=0.05, ge=0, description="tolerance as a share of the original's value"
         )
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         above: NDArray[np.bool_] = self.parts(f, g).max(axis=1) > 1
         return above
 
@@ -111,7 +111,7 @@ class RegressionComparison(NumberComparison):
         super().__init__(options, shape)
         self._spread: NDArray[np.float64] = np.ones(1)
 
-    def know(self, f: Outputs, g: Outputs) -> None:
+    def calibrate(self, f: Outputs, g: Outputs) -> None:
         """Learn spreads from the original's answers to all given inputs, ``(M, K)``."""
         known = replace_nonfinite(f, g)[0][np.isfinite(f).all(axis=1)].astype(np.float64)
         if not known.size:
@@ -122,8 +122,8 @@ class RegressionComparison(NumberComparison):
             high - low, np.maximum(_LEAST * largest, np.finfo(np.float32).tiny)
         )
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         far = self.parts(f, g) > self.options.tolerance
         above: NDArray[np.bool_] = far.sum(axis=1) > self.options.share * far.shape[1]
         return above

@@ -82,8 +82,8 @@ class SequenceComparison(Comparison):
                 f"needs one of 0 to {classes - 1}, argmax none"
             )
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         rates = self.error_rates(f, g)
         above: NDArray[np.bool_] = rates > self.options.tolerance
         return above
@@ -113,7 +113,7 @@ class SequenceComparison(Comparison):
         parts = [part[part != self.options.separator] for part in np.split(labels, ends)]
         return [" ".join(map(str, part)) for part in parts if len(part)]
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """The mean over frames of half the sum of the probabilities' differences.
 
         That is the total variation of two distributions.
@@ -122,7 +122,7 @@ class SequenceComparison(Comparison):
         mean: Floats = half.mean(axis=1, dtype=np.float32)
         return mean
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How undecided the most undecided frame is between k symbols."""
         most: Floats = indecision(self._probabilities(f), self._probabilities(g), k).max(axis=1)
         return most

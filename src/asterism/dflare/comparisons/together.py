@@ -69,25 +69,25 @@ class CombinedComparison(Comparison):
             for part in options.outputs
         ]
 
-    def know(self, f: Outputs, g: Outputs) -> None:
-        """See :meth:`.Comparison.know`."""
+    def calibrate(self, f: Outputs, g: Outputs) -> None:
+        """See :meth:`.Comparison.calibrate`."""
         for part, place in self._pairs():
-            part.know(f[:, place], g[:, place])
+            part.calibrate(f[:, place], g[:, place])
 
     def each(self, f: Outputs, g: Outputs) -> list[NDArray[np.bool_]]:
         """For each output alone whether inputs deviate, bool ``(N,)`` each."""
         return [part.deviates(f[:, place], g[:, place]) for part, place in self._pairs()]
 
-    def differs(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        """See :meth:`.Comparison.differs`."""
+    def deviates_finite(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`.Comparison.deviates_finite`."""
         any_of: NDArray[np.bool_] = np.any(self.each(f, g), axis=0)
         return any_of
 
-    def apart(self, f: Outputs, g: Outputs) -> Floats:
+    def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """The largest distance of an output."""
         return self._largest([p.distance(f[:, s], g[:, s]) for p, s in self._pairs()])
 
-    def undecided(self, f: Outputs, g: Outputs, k: int) -> Floats:
+    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """The largest uncertainty of an output."""
         return self._largest([p.uncertainty(f[:, s], g[:, s], k) for p, s in self._pairs()])
 

@@ -114,7 +114,9 @@ def execute(
     with LiveLine({name: len(part) for name, part in parts.items()}, units) as line:
         plans = {name: _planned(part, distributions, seed, *shares) for name, part in parts.items()}
         jobs = {
-            name: partial(_execute, part, worker_pool, plans[name], seed, partial(line.told, name))
+            name: partial(
+                _execute, part, worker_pool, plans[name], seed, partial(line.record, name)
+            )
             for name, part in parts.items()
         }
         return ExecutionRecord.merged(units.gather(jobs, ExecutionRecord.load))
@@ -192,7 +194,7 @@ class LiveLine:
     def __exit__(self, *_: object) -> None:
         self._bar.close()
 
-    def told(self, part: str, models: int) -> None:
+    def record(self, part: str, models: int) -> None:
         """Record how many models of a part have run in this process."""
         self._own[part] = models
         count, now, total = self._count(), time.monotonic(), sum(self._sizes.values())

@@ -109,7 +109,7 @@ class WorkerClient:
             self._was_killed = isinstance(error, KilledError)
             return str(error)
         except WorkerDied as death:
-            return str(self._told(death)["message"])
+            return str(self._answer_of_death(death)["message"])
         if answer["status"] == "ready":
             return None
         self._worker.stop()
@@ -145,14 +145,14 @@ class WorkerClient:
             self._worker.stop()
             return self._ask(request, seconds)
         except WorkerDied as death:
-            answer = self._told(death)
+            answer = self._answer_of_death(death)
         spent = answer.pop("seconds", time.monotonic() - started)
         self.seconds[request["backend"]] = self.seconds.get(request["backend"], 0.0) + spent
         if "news" in answer:
             self.news.append(answer.pop("news"))
         return {"stage": "convert" if request["step"] == "convert" else "run", **answer}
 
-    def _told(self, death: WorkerDied) -> dict[str, Any]:
+    def _answer_of_death(self, death: WorkerDied) -> dict[str, Any]:
         """A worker's death as an answer."""
         self._was_killed = death.killed
         self.deaths += 1

@@ -53,13 +53,13 @@ def layer_source(kind: str, config: Config) -> str:
 
 def describe_changed_layers(graph: Graph, layers: Layers, changed: Config) -> Layers:
     """What Keras says of layers some of whose parameters have other, possibly invalid values."""
-    told = {i: _told(graph, layers, i) for i in graph.layers}
+    told = {i: _described(graph, layers, i) for i in graph.layers}
     return {
         i: LayerDescription({**one.arguments, **changed}, one.variables) for i, one in told.items()
     }
 
 
-def _told(graph: Graph, layers: Layers, identity: int) -> LayerDescription:
+def _described(graph: Graph, layers: Layers, identity: int) -> LayerDescription:
     known = layers.get(identity)
     return known or LayerDescription(constructor_arguments(graph, graph.nodes[identity]), [])
 
@@ -84,7 +84,8 @@ def _is_chain(graph: Graph) -> bool:
 
 def _chain(graph: Graph, layers: Layers, numbers: FilledNumbers, *, listed: bool) -> list[str]:
     made = [
-        layer_source(graph.nodes[i].type, _told(graph, layers, i).arguments) for i in graph.layers
+        layer_source(graph.nodes[i].type, _described(graph, layers, i).arguments)
+        for i in graph.layers
     ]
     weights = [
         line
@@ -104,7 +105,7 @@ def _graph(graph: Graph, layers: Layers, numbers: FilledNumbers, *, listed: bool
         if node.type == INPUT:
             lines.append(f"n{identity} = {_input(graph, identity)}")
             continue
-        layer = layer_source(node.type, _told(graph, layers, identity).arguments)
+        layer = layer_source(node.type, _described(graph, layers, identity).arguments)
         if listed or identity in numbers.weights:
             lines.append(f"layer{identity} = {layer}")
             layer = f"layer{identity}"

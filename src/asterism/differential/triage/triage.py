@@ -282,7 +282,7 @@ def _write(
             to_triage.findings, graphs, kinds, reporter.start, to_triage.earlier
         )
         unique = write_reports(reporter, shrunk, folder)
-    write_json(folder / LEFT, [_left(group, left) for group in left.groups])
+    write_json(folder / LEFT, [_untriaged_as_json(group, left) for group in left.groups])
     stopped = sum(found.out_of_time for found in unique)
     groups_left = len(left.groups) if left.out_of_time else 0
     if stopped or groups_left:
@@ -318,7 +318,7 @@ def _write(
     }
 
 
-def _left(group: Sequence[Finding], left: UntriagedFindings) -> dict[str, Any]:
+def _untriaged_as_json(group: Sequence[Finding], left: UntriagedFindings) -> dict[str, Any]:
     """A group that was not taken up, as a JSON value."""
     first = group[0]
     return {

@@ -90,7 +90,7 @@ def libraries_section(workspace: Path) -> ReportSection | None:
         judged=judged,
         triage=triage,
         symptoms=_by_library(unique),
-        groups=_groups([_shown(artifacts / "triage_findings", u) for u in unique]),
+        groups=_groups([_with_script(artifacts / "triage_findings", u) for u in unique]),
         versions=read_json(artifacts / "library_versions/env.json"),
         settings=parameters_of(workspace, GROUPS),
     )
@@ -207,7 +207,7 @@ def _groups(unique: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]
     return [(title, many) for title, many in found if many]
 
 
-def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
+def _with_script(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     """A finding with its picture and its script, which lies in a folder of the stage's own."""
     name = str(unique["folder"])
     with prefix_errors(str(folder / "unique.json")):

@@ -16,7 +16,7 @@ _ONE_RUN = "one run tells no interval"
 Share = Annotated[float, Field(gt=0)]
 
 
-def _told(found: Estimate) -> str:
+def _in_words(found: Estimate) -> str:
     if found.runs == 1:
         return f"{four_digits(found.mean)} in one run"
     between = f"{four_digits(found.low)} to {four_digits(found.high)}"
@@ -69,7 +69,7 @@ class NearValue(Rule):
             return ClaimVerdict(Outcome.NOT_COMPARABLE, "the paper gives no value")
         found = estimate(sample)
         apart = abs(found.mean - paper) / abs(paper) if paper else abs(found.mean)
-        told = f"{_told(found)} is {four_digits(100 * apart)}% from {four_digits(paper)}"
+        told = f"{_in_words(found)} is {four_digits(100 * apart)}% from {four_digits(paper)}"
         low, high = found.low, found.high
         if found.runs == 1 and not self.exact:
             return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; {_ONE_RUN}")
@@ -128,7 +128,7 @@ class AtLeast(Rule):
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
         found = estimate(sample)
-        told = f"the mean is {_told(found)}"
+        told = f"the mean is {_in_words(found)}"
         if found.runs == 1 and not self.exact:
             return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; {_ONE_RUN}")
         low, high = found.low, found.high

@@ -238,7 +238,8 @@ def _distances(
         if not version:
             continue
         items = np.stack([trigger.item for trigger in version])
-        for name, values in domain.distances(items, references).items():
+        for name in domain.measures:
+            values = domain.distance(items, references, name)
             columns[prefix + name] = values
             means[f"mean_{prefix}{name}"] = float(values.mean())
     write_table(folder / "distances.csv", columns)

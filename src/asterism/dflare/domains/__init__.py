@@ -23,7 +23,6 @@ from asterism.dflare.params import BoundParams, DomainParams
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]
-Distances = dict[str, NDArray[np.float64]]
 
 #: The variant of an item that is the item itself.
 UNCHANGED = 0
@@ -58,7 +57,7 @@ class Domain(ABC):
     few_mutants: NDArray[np.bool_]
     #: The options that this domain takes.
     Options: ClassVar[type[ParameterSection]] = NoOptions
-    #: The distances that :meth:`distances` gives.
+    #: The distances that :meth:`distance` knows, by name.
     measures: ClassVar[Mapping[str, Measure]]
 
     @abstractmethod
@@ -118,8 +117,14 @@ class Domain(ABC):
         """Children of pairs of items: each part comes from one of the two."""
 
     @abstractmethod
-    def distances(self, items: Items, references: Items) -> Distances:
-        """Distances of each item to its reference, by name, each float64 ``(n,)``."""
+    def distance(self, items: Items, references: Items, measure: str) -> NDArray[np.float64]:
+        """The distance of each item to its reference, float64 ``(n,)``.
+
+        Args:
+            items: ``(n, ...)``.
+            references: ``(n, ...)``.
+            measure: a name of :attr:`measures`.
+        """
 
     @abstractmethod
     def changes(self, item: Items, reference: Items) -> Rows:
@@ -161,7 +166,7 @@ class Domain(ABC):
         self, items: Items, references: Items, measure: str, limit: float
     ) -> NDArray[np.bool_]:
         """Whether each item lies within a bound around its reference, bool ``(n,)``."""
-        found = self.distances(items, references)[measure]
+        found = self.distance(items, references, measure)
         inside: NDArray[np.bool_] = (
             found >= limit if self.measures[measure].larger_is_closer else found <= limit
         )

@@ -14,7 +14,6 @@ from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import (
     DOMAINS,
     UNCHANGED,
-    Distances,
     Domain,
     Items,
     Measure,
@@ -86,24 +85,15 @@ class ImageDomain(Domain):
         from_second = rng.random(first.shape[:-1], dtype=np.float32) < 0.5
         return np.where(from_second[..., np.newaxis], second, first)
 
-    def distances(self, items: Items, references: Items) -> Distances:
-        """Changed pixels, and L2 and L∞ distance in grey levels."""
-        difference = (items.astype(np.int64) - references).reshape(len(items), -1)
+    def distance(self, items: Items, references: Items, measure: str) -> NDArray[np.float64]:
+        """Changed pixels, or L2 or L∞ distance in grey levels."""
+        if measure == "linf":
+            return largest_change(items, references).astype(np.float64)
+        if measure == "l2":
+            difference = (items.astype(np.int64) - references).reshape(len(items), -1)
+            return np.asarray(np.sqrt((difference**2).sum(axis=1, dtype=np.float64)), np.float64)
         changed = (items != references).any(axis=-1).reshape(len(items), -1)
-        return {
-            "pixels": changed.sum(axis=1).astype(np.float64),
-            "l2": np.sqrt((difference**2).sum(axis=1, dtype=np.float64)),
-            "linf": largest_change(items, references).astype(np.float64),
-        }
-
-    def within(
-        self, items: Items, references: Items, measure: str, limit: float
-    ) -> NDArray[np.bool_]:
-        """See :meth:`Domain.within`; for L∞ nothing else is measured."""
-        if measure != "linf":
-            return super().within(items, references, measure, limit)
-        inside: NDArray[np.bool_] = largest_change(items, references) <= limit
-        return inside
+        return np.asarray(changed.sum(axis=1), np.float64)
 
     def changes(self, item: Items, reference: Items) -> Rows:
         """Numbers of the pixels ``(row * W + column)`` that changed in any channel."""
@@ -125,7 +115,7 @@ class ImageDomain(Domain):
             levels, exact = int(np.clip(limit, 0, 255)), references.astype(np.int16)
             return np.clip(items, exact - levels, exact + levels).astype(np.uint8)
         if measure == "l2":
-            length = np.maximum(self.distances(items, references)["l2"], 1e-9)
+            length = np.maximum(self.distance(items, references, "l2"), 1e-9)
             kept = (
                 shrink_difference(items, references, np.minimum(1.0, limit / length)) - references
             )

@@ -14,7 +14,7 @@ from pydantic import Field
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.random_streams import BatchedStreams
-from asterism.dflare.domains import DOMAINS, Distances, Domain, Items, Measure, Rows, require_form
+from asterism.dflare.domains import DOMAINS, Domain, Items, Measure, Rows, require_form
 from asterism.text import Alphabet, build_text_mutators
 from asterism.text.edit_distance import Edit, apply_edits, edit_distances, edit_script
 
@@ -60,12 +60,11 @@ class SequenceDomain(Domain):
         from_second = rng.random(first.shape, dtype=np.float32) < 0.5
         return np.where(free & from_second, second, first)
 
-    def distances(self, items: Items, references: Items) -> Distances:
-        """Edit distance (Levenshtein), and number of places with another symbol (Hamming)."""
-        return {
-            "edits": self._edits(items, references, None).astype(np.float64),
-            "hamming": np.count_nonzero(items != references, axis=1).astype(np.float64),
-        }
+    def distance(self, items: Items, references: Items, measure: str) -> NDArray[np.float64]:
+        """Edit distance (Levenshtein), or number of places with another symbol (Hamming)."""
+        if measure == "edits":
+            return self._edits(items, references, None).astype(np.float64)
+        return np.asarray(np.count_nonzero(items != references, axis=1), np.float64)
 
     def within(
         self, items: Items, references: Items, measure: str, limit: float

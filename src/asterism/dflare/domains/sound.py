@@ -14,7 +14,6 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import (
     DOMAINS,
-    Distances,
     Items,
     Measure,
     Rows,
@@ -75,17 +74,16 @@ class SoundDomain(FloatDomain):
         samples = np.repeat(from_second, self._segment, axis=1)[:, : first.shape[1]]
         return np.where(samples, second, first)
 
-    def distances(self, items: Items, references: Items) -> Distances:
-        """Signal-to-noise ratio in dB, from -200 to 200, and L∞ distance."""
+    def distance(self, items: Items, references: Items, measure: str) -> NDArray[np.float64]:
+        """Signal-to-noise ratio in dB, from -200 to 200, or L∞ distance."""
         difference = items.astype(np.float64) - references
+        if measure == "linf":
+            return np.asarray(np.abs(difference).max(axis=1, initial=0), np.float64)
         noise = np.square(difference).sum(axis=1)
         signal = np.square(references.astype(np.float64)).sum(axis=1)
         tiny = np.finfo(np.float64).tiny
         ratio = 10 * (np.log10(np.maximum(signal, tiny)) - np.log10(np.maximum(noise, tiny)))
-        return {
-            "snr_db": np.clip(ratio, -_MOST_DECIBELS, _MOST_DECIBELS),
-            "linf": np.abs(difference).max(axis=1, initial=0),
-        }
+        return np.asarray(np.clip(ratio, -_MOST_DECIBELS, _MOST_DECIBELS), np.float64)
 
     def changes(self, item: Items, reference: Items) -> Rows:
         """Numbers of the hundredths of a second that changed, by the energy of the change."""
@@ -105,6 +103,6 @@ class SoundDomain(FloatDomain):
         self, items: Items, references: Items, measure: str, limit: float
     ) -> NDArray[np.float64]:
         """Shares of the change at which it is as far below the signal as the limit asks."""
-        missing = np.maximum(0, limit - self.distances(items, references)[measure])
+        missing = np.maximum(0, limit - self.distance(items, references, measure))
         # A little more than is missing, so that rounding to float32 stays within.
         return np.where(missing > 0, np.power(10, -(missing + 1e-4) / 20), 1.0)

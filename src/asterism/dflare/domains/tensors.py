@@ -14,7 +14,6 @@ from asterism.core.parameters.params import ParameterSection
 from asterism.core.random_streams import BatchedStreams
 from asterism.dflare.domains import (
     DOMAINS,
-    Distances,
     Items,
     Measure,
     Rows,
@@ -98,13 +97,12 @@ class TensorDomain(FloatDomain):
         """Each value comes from either parent with equal chance."""
         return np.where(rng.random(first.shape, dtype=np.float32) < 0.5, second, first)
 
-    def distances(self, items: Items, references: Items) -> Distances:
-        """L2 and L∞ distance in units of the features' ranges."""
+    def distance(self, items: Items, references: Items, measure: str) -> NDArray[np.float64]:
+        """L2 or L∞ distance in units of the features' ranges."""
         parts = self._in_ranges(items, references).reshape(len(items), -1)
-        return {
-            "l2": np.sqrt(np.square(parts).sum(axis=1)),
-            "linf": np.abs(parts).max(axis=1, initial=0),
-        }
+        if measure == "linf":
+            return np.asarray(np.abs(parts).max(axis=1, initial=0), np.float64)
+        return np.asarray(np.sqrt(np.square(parts).sum(axis=1)), np.float64)
 
     def changes(self, item: Items, reference: Items) -> Rows:
         """Numbers of the values that changed, counted along the flattened item."""
@@ -125,7 +123,7 @@ class TensorDomain(FloatDomain):
         self, items: Items, references: Items, measure: str, limit: float
     ) -> NDArray[np.float64]:
         """See :meth:`FloatDomain.shares_within`."""
-        length = np.maximum(self.distances(items, references)[measure], 1e-300)
+        length = np.maximum(self.distance(items, references, measure), 1e-300)
         return np.where(length > limit, limit / length * (1 - 1e-9), 1.0)
 
     def _in_ranges(self, items: Items, references: Items) -> NDArray[np.float64]:

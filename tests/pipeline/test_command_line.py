@@ -151,10 +151,13 @@ def test_models_and_inputs_are_looked_at_outside_of_a_project_too(here):
 
 def test_a_project_is_checked_where_no_file_is_given(root, note):
     note(config, "check_params")
-    note(sharing, "clean_cache")
+    opened = SimpleNamespace(clean_cache=None)
+    note(repository, "open_checked_repository", opened)
+    note(opened, "clean_cache")
     ended = run("check")
     assert ended.exit_code == 0 and "params.yaml is valid" in ended.output
-    assert note.calls == [("check_params", root), ("clean_cache", root)]
+    called = ["check_params", "open_checked_repository"]
+    assert note.calls == [*((name, root) for name in called), ("clean_cache",)]
 
 
 # vet

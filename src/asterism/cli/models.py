@@ -71,12 +71,12 @@ def check(
         raise UserError("--json describes models and inputs: name at least one")
     from asterism.config import check_params
     from asterism.dvc_hydra.commands import report_dvc_errors
-    from asterism.sweep.sharing import clean_cache
+    from asterism.dvc_hydra.repository import open_checked_repository
 
     require_project_root("dvc.yaml")
     check_params(Path.cwd())
     with report_dvc_errors():
-        clean_cache(Path.cwd())
+        open_checked_repository(Path.cwd()).clean_cache()
     say("params.yaml is valid, and the cache holds nothing that the checks reject")
 
 

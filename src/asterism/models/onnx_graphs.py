@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
@@ -98,11 +99,10 @@ def in_float32(model: ModelProto) -> ModelProto:
 
 
 def _widened(model: ModelProto, float_type: str, change: Change | None) -> ModelProto:
-    from onnx import ModelProto, TensorProto
+    from onnx import TensorProto
 
     *narrow, wide = map(TensorProto.DataType.Value, _FLOATS[: _FLOATS.index(float_type) + 1])
-    copy = ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     for graph in _graphs(copy.graph):
         exact = {
             node.input[at]

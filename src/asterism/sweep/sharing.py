@@ -61,15 +61,6 @@ def pull(root: Path, origin: str | None) -> int:
     return repository.check_out_results() if origin is None else 0
 
 
-def clean_cache(root: Path) -> None:
-    """Remove from a workspace's cache what the rules reject.
-
-    Raises:
-        UserError: it holds links, or objects that are not what their names say.
-    """
-    open_checked_repository(root).clean_cache()
-
-
 def _fetch(repository: Repository, with_experiments: bool) -> None:
     wanted = {d for outputs in repository.stages_with_results().values() for d in outputs.values()}
     if with_experiments:

@@ -6,7 +6,7 @@ not show what a device does that computes in 16. So the original's tensors are l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,7 +141,7 @@ def compare_half_precision(
     session = Session(with_outputs(first.model, list(matched)), str(original), optimised=False)
     wide = {t: other for t, other in matched.items() if session.output_types[t] in _WIDER}
     sums = {tensor: _Sum(_HALVES[types[other]]) for tensor, other in wide.items()}
-    rows = {tensor: np.concatenate(beyond) for tensor, beyond in _rows(session, runs, sums).items()}
+    rows = _find_rows(session, runs, {tensor: one.add for tensor, one in sums.items()})
     wide = {tensor: other for tensor, other in wide.items() if rows[tensor].any()}
     unanswered = None
     with suppress(UserError):
@@ -167,12 +167,12 @@ class _Sum:
     half: _Half
     largest: float = 0.0
 
-    def add(self, values: Array, rows: int) -> Rows:
-        """Take in the values of a call; on which of its items one is beyond the range."""
+    def add(self, values: Array) -> Rows:
+        """Take in the values of a call; which of them are beyond the range."""
         sizes = np.abs(np.where(np.isfinite(values), values, 0))
         if sizes.size:
             self.largest = max(self.largest, float(sizes.max()))
-        return _by_item(sizes >= self.half.infinite, rows)
+        return np.asarray(sizes >= self.half.infinite)
 
 
 def _by_item(values: Array, rows: int) -> Rows:
@@ -190,17 +190,22 @@ def _size(run: Run) -> int:
     return len(next(iter(first_call(run).values())))
 
 
-def _rows(session: Session, runs: Sequence[Run], sums: dict[str, _Sum]) -> dict[str, list[Rows]]:
-    """On which items of each run the original's tensors are beyond the range."""
-    rows_of_tensors: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in sums}
+def _find_rows(
+    session: Session,
+    runs: Sequence[Run],
+    tests: Mapping[str, Callable[[Array], Array]],
+    states: Mapping[str, str] | None = None,
+) -> dict[str, Rows]:
+    """On which items of all runs a value of a tensor passes its test, by the tensors' names."""
+    found: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in tests}
     for run in runs:
-        beyond = {tensor: np.zeros(_size(run), np.bool_) for tensor in sums}
-        for values in session.calls(run):
-            for tensor, total in sums.items():
-                beyond[tensor] |= total.add(values[tensor], _size(run))
-        for tensor in sums:
-            rows_of_tensors[tensor].append(beyond[tensor][: _items(run)])
-    return rows_of_tensors
+        rows = {tensor: np.zeros(_size(run), np.bool_) for tensor in tests}
+        for values in session.calls(run, states):
+            for tensor, test in tests.items():
+                rows[tensor] |= _by_item(test(values[tensor]), _size(run))
+        for tensor in tests:
+            found[tensor].append(rows[tensor][: _items(run)])
+    return {tensor: np.concatenate(parts) for tensor, parts in found.items()}
 
 
 def _infinite(
@@ -219,20 +224,14 @@ def _infinite(
     model = with_outputs(build_rounded_model(graph, types), list(tensors.values()))
     session = Session(model, f"{name}, rounded after each node", optimised=False)
     states = dict(zip(original.outputs, graph.outputs, strict=True))
-    rows_of_tensors: dict[str, list[Rows]] = {tensor: [np.zeros(0, np.bool_)] for tensor in tensors}
-    unanswered = 0
-    for run in runs:
-        looked_at = {**tensors, **{f":{i}": output for i, output in enumerate(graph.outputs)}}
-        rows = {tensor: np.zeros(_size(run), np.bool_) for tensor in looked_at}
-        for values in session.calls(run, states):
-            for tensor, own in looked_at.items():
-                if values[own].dtype.kind == "f":
-                    rows[tensor] |= _by_item(~np.isfinite(values[own]), _size(run))
-        for tensor in tensors:
-            rows_of_tensors[tensor].append(rows[tensor][: _items(run)])
-        answers = [rows[tensor] for tensor in looked_at if tensor not in tensors]
-        unanswered += int(np.any(answers, axis=0)[: _items(run)].sum())
-    return {tensor: np.concatenate(parts) for tensor, parts in rows_of_tensors.items()}, unanswered
+    tests = dict.fromkeys([*tensors.values(), *graph.outputs], _not_finite)
+    rows = _find_rows(session, runs, tests, states)
+    unanswered = np.any([rows[output] for output in graph.outputs], axis=0)
+    return {tensor: rows[own] for tensor, own in tensors.items()}, int(unanswered.sum())
+
+
+def _not_finite(values: Array) -> Rows:
+    return ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(values.shape, np.bool_)
 
 
 def _graph(path: Path) -> OnnxGraph:

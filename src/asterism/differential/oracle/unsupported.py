@@ -1,7 +1,7 @@
 """Layer types that backends do not support: how many models with them failed, how many ran.
 
-A message rarely says which layer is to blame. The likely one is of a type that no model has which
-ran. Where a message names an operator or a layer, the name stands beside the counts.
+A message rarely says which layer is to blame. The likely culprit is a type that occurs in no model
+that ran. Where a message names an operator or a layer, the name stands beside the counts.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -143,7 +144,7 @@ class OnnxModelFile(ModelFile):
 
     def fixed(self, inputs: Arrays) -> OnnxModelFile:
         """See :class:`ModelFile`."""
-        model = _copy(self.model)
+        model = deepcopy(self.model)
         del model.graph.value_info[:]
         values = {value.name: value for value in model.graph.input}
         for spec, array in zip(self.inputs, inputs, strict=True):
@@ -157,7 +158,7 @@ class OnnxModelFile(ModelFile):
     def exposing(self) -> tuple[OnnxModelFile, list[str]]:
         """See :class:`ModelFile`."""
         names = [name for node in self.nodes for name in node.makes]
-        model = _copy(self.model)
+        model = deepcopy(self.model)
         del model.graph.output[:]
         model.graph.output.extend(_value(name) for name in names)
         return replace(self, model=model), names
@@ -178,7 +179,7 @@ class OnnxModelFile(ModelFile):
         values = {n: array for n in (*outside, *outputs) if (array := value(n)) is not None}
         if not outputs or len(values) < len({*outside, *outputs}):
             return None
-        model = _copy(self.model)
+        model = deepcopy(self.model)
         for part in ("node", "initializer", "input", "output", "value_info"):
             del getattr(model.graph, part)[:]
         model.graph.node.extend(graph.node[i] for i in chosen)
@@ -236,14 +237,6 @@ def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     """
     file = read_renamed_onnx(path)
     return make_subject(path.stem, file.model, size, shapes, file.names)
-
-
-def _copy(model: onnx.ModelProto) -> onnx.ModelProto:
-    import onnx
-
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    return copy
 
 
 def _value(name: str, array: NDArray[Any] | None = None) -> onnx.ValueInfoProto:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,8 +177,7 @@ def _infer_graph_shapes(model: onnx.ModelProto, shapes: Shapes) -> Any:
     """
     import onnx
 
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     del copy.graph.value_info[:]
     for value in copy.graph.input:
         if value.name in shapes:

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import torch
 import torch.ao.quantization.fx._decomposed  # registers the operators of quantised graphs
-from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn import functional as f
-from torch_programs import FEW, exported, saved, train
+from torch_programs import FEW, exported, saved, trained_on_digits
 
 from asterism.api.vetting import vet
 from asterism.core.files.hashes import hash_path
@@ -36,11 +35,7 @@ class Net(nn.Module):
 
 @pytest.fixture(scope="module")
 def digits():
-    """A trained network, and inputs and labels that it was not trained with."""
-    torch.manual_seed(0)
-    data = load_digits()
-    rows, labels = torch.tensor(data.data / 16, dtype=torch.float32), torch.tensor(data.target)
-    return train(Net(), rows[:1000], labels[:1000], 0.01), rows[1000:], labels[1000:]
+    return trained_on_digits(Net, (64,), 0.01)
 
 
 def rounded(net, bits):

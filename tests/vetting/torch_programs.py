@@ -1,6 +1,7 @@
 """What tests of PyTorch's models share: a training, exported programs, and how little is asked."""
 
 import torch
+from sklearn.datasets import load_digits
 from torch.nn import functional as f
 
 FEW = [
@@ -19,6 +20,15 @@ def train(net, rows, labels, rate, steps=150):
         f.cross_entropy(net(rows), labels).backward()
         optimiser.step()
     return net.eval()
+
+
+def trained_on_digits(make_net, shape, rate, **more):
+    """A network, and inputs of a shape and labels that it was not trained with."""
+    torch.manual_seed(0)
+    data = load_digits()
+    rows = torch.tensor(data.data / 16, dtype=torch.float32).reshape(-1, *shape)
+    labels = torch.tensor(data.target)
+    return train(make_net(), rows[:1000], labels[:1000], rate, **more), rows[1000:], labels[1000:]
 
 
 def exported(module, rows):

@@ -211,8 +211,6 @@ def test_nothing_is_read_or_removed_through_a_link_in_a_cache(root, tmp_path, pl
     link.unlink()
 
 
-
-
 def test_stages_come_in_order_each_with_those_right_above(root):
     repository = Repository(root)
     ordered, everything = repository.in_order(["two"]), repository.in_order([])

@@ -111,23 +111,18 @@ def test_a_compressed_model_is_smaller_works_and_is_the_same_each_time(
     assert (tmp_path / "b" / compressed.name).read_bytes() == compressed.read_bytes()
 
 
-@pytest.mark.parametrize("name", marked(["filter_pruning", "magnitude_pruning"]))
-def test_models_inside_a_model_are_compressed_with_it(name, data, original, tmp_path):
-    outer = keras.Sequential([keras.Input(data.image_shape), load_keras(original)])
-    save_keras(outer, tmp_path / "nested.keras")
+@pytest.mark.parametrize(
+    "name", [*marked(["filter_pruning", "magnitude_pruning"]), *marked(["distillation"])]
+)
+def test_models_inside_a_model_are_compressed_and_a_row_of_layers_teaches(
+    name, data, original, tmp_path
+):
+    """Read from a file, a row of layers has never been called."""
+    whole = load_keras(original)
+    parts = whole.layers[1:] if name == "distillation" else [whole]
+    save_keras(keras.Sequential([keras.Input(data.image_shape), *parts]), tmp_path / "m.keras")
     params = CompressionParams(method=name, options=OPTIONS[name])
-    facts = compress(params, tmp_path / "nested.keras", tmp_path / "m", data, UNIT, 0)
-    assert facts["deflated_bytes"] < 0.8 * facts["original_deflated_bytes"]
-    assert facts["accuracy"] > 0.75
-
-
-@pytest.mark.slow
-def test_a_sequential_classifier_teaches_too(data, original, tmp_path):
-    """Read from a file, it has never been called."""
-    layers = load_keras(original).layers[1:]
-    save_keras(keras.Sequential([keras.Input(data.image_shape), *layers]), tmp_path / "row.keras")
-    params = CompressionParams(method="distillation", options=OPTIONS["distillation"])
-    facts = compress(params, tmp_path / "row.keras", tmp_path / "m", data, UNIT, 0)
+    facts = compress(params, tmp_path / "m.keras", tmp_path / "m", data, UNIT, 0)
     assert facts["deflated_bytes"] < 0.8 * facts["original_deflated_bytes"]
     assert facts["accuracy"] > 0.75
 

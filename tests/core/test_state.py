@@ -148,7 +148,7 @@ def test_the_list_says_what_lies_there(state_root):
     (state_root / "units/not one of ours/x").mkdir(parents=True)
     (state_root / "units/fuzz-state/strange").mkdir()
     (state_root / "units/fuzz-state" / ("c" * 32)).symlink_to(state_root)
-    with SharedWorkUnits("trigger", KEY)._run.in_use():
+    with RunState("trigger", KEY).in_use():
         ended = CliRunner().invoke(app, ["state"])
     head, one, two, three, total = ended.output.splitlines()
     assert head == f"state.root is {state_root}"
@@ -387,11 +387,13 @@ def outputs(committed, state_root):
     return run.note()["outputs"]
 
 
-def test_the_content_of_outputs_is_that_of_their_files(outputs):
+def test_outputs_that_are_locked_and_in_the_cache_are_committed(outputs):
     assert outputs == {
         "out": {"a.txt": md5(b"one"), "deep/b.txt": md5(b"two")},
         "metrics.json": md5(b"{}"),
     }
+    assert are_committed("fuzz@state", outputs)
+    assert not are_committed("fuzz@none", outputs)
 
 
 @pytest.mark.parametrize("home", [True, False], ids=["~", "whole"])
@@ -409,11 +411,6 @@ def test_a_cache_elsewhere_is_found_as_dvc_finds_it(
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text(f"[cache]\n    dir = {quote}{folder}{quote}\n")
     assert are_committed("fuzz@state", outputs)
-
-
-def test_outputs_that_are_locked_and_in_the_cache_are_committed(outputs):
-    assert are_committed("fuzz@state", outputs)
-    assert not are_committed("fuzz@none", outputs)
 
 
 @pytest.mark.parametrize("gone", [*(md5(file)[2:] for file in (b"one", b"two", b"{}")), "*.dir"])

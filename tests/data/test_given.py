@@ -191,26 +191,20 @@ def test_what_is_damaged_or_missing_is_one_line(tmp_path, kind):
         assert "\n" not in str(caught.value)
 
 
-def test_folders_are_classes_wherever_the_files_lie_in_them(tmp_path):
-    for place in ("a/1.txt", "a/deeper/2.txt", "b/3.txt"):
+@pytest.mark.parametrize(
+    ("shown", "hidden", "labels"),
+    [
+        (["a/1.txt", "a/deeper/2.txt", "b/3.txt"], [], [0, 0, 1]),
+        (["a/1.txt", "b/2.txt"], ["a/.1.txt", ".checkpoints/1.txt", "b/.x/y/2.txt"], [0, 1]),
+        (["4.txt", "a/1.txt", "b/3.txt"], [], None),  # one beside the folders
+        (["all/1.txt", "all/deeper/2.txt"], [], None),  # one folder
+    ],
+)
+def test_folders_are_classes_wherever_the_files_lie_in_them(tmp_path, shown, hidden, labels):
+    for place in (*shown, *hidden):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("some text")
     found = read_inputs(tmp_path, "bytes", Shaping())
-    assert found.labels.tolist() == [0, 0, 1] and found.classes == ("a", "b")
-    (tmp_path / "4.txt").write_text("beside the folders")
-    assert read_inputs(tmp_path, "bytes", Shaping()).labels is None
-
-
-def test_hidden_files_and_folders_are_no_inputs(tmp_path):
-    for place in ("a/1.txt", "b/2.txt", "a/.1.txt", ".ipynb_checkpoints/1.txt", "b/.x/y/2.txt"):
-        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / place).write_text("some text")
-    found = read_inputs(tmp_path, "bytes", Shaping())
-    assert found.names == ("a/1.txt", "b/2.txt") and found.classes == ("a", "b")
-
-
-def test_one_folder_in_another_is_no_class(tmp_path):
-    for place in ("all/1.txt", "all/deeper/2.txt"):
-        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / place).write_text("some text")
-    assert read_inputs(tmp_path, "bytes", Shaping()).labels is None
+    assert found.names == tuple(shown)
+    assert (None if found.labels is None else found.labels.tolist()) == labels
+    assert found.classes == (() if labels is None else ("a", "b"))

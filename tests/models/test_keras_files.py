@@ -33,24 +33,9 @@ def test_equal_models_give_equal_bytes_in_two_processes(tmp_path):
     assert (tmp_path / "a.keras").read_bytes() == (tmp_path / "b.keras").read_bytes()
 
 
-@pytest.fixture(scope="module")
-def model():
+def test_keras_2_json_and_weights(tmp_path):
     layers = [keras.Input((4, 3)), keras.layers.LSTM(5), keras.layers.Dense(2, "softmax")]
-    return keras.Sequential(layers)
-
-
-@pytest.mark.parametrize("suffix", ["keras", "h5"])
-def test_round_trip(tmp_path, model, suffix):
-    path = tmp_path / f"model.{suffix}"
-    if suffix == "keras":
-        save_keras(model, path)
-    else:
-        model.save(path)
-    inputs = np.random.default_rng(0).normal(size=(6, 4, 3)).astype(np.float32)
-    assert np.array_equal(load_keras(path)(inputs), model(inputs))
-
-
-def test_keras_2_json_and_weights(tmp_path, model):
+    model = keras.Sequential(layers)
     old = {
         "class_name": "Sequential",
         "config": [

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import torch
-import torch.ao.quantization.fx._decomposed  # registers the operators of quantised programs
 from ai_edge_litert import schema_py_generated as schema
 from onnx_networks import linear, masked, quantised, streaming
 from small_litert import LiteFile
@@ -31,6 +30,7 @@ from asterism.models.signatures.signature import (
 from onnx_texts import write_onnx
 from readers.formats import litert_edited
 from thinning import every
+from vetting.torch_programs import QuantisedLinear
 
 L = keras.layers
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -240,25 +240,6 @@ def test_outputs_stand_in_the_converted_models_order_whatever_the_files_is(tmp_p
 ROWS = torch.randn(6, 8, generator=torch.Generator().manual_seed(0))
 
 
-class Quantised(nn.Module):
-    """A layer as PyTorch writes quantised ones: integers, and operators that make reals of them."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("weights", torch.randint(-127, 128, (3, 8), dtype=torch.int8))
-        self.register_buffer("scales", torch.rand(3) / 100)
-        self.register_buffer("zeros", torch.zeros(3, dtype=torch.int64))
-
-    def forward(self, rows):
-        ops = torch.ops.quantized_decomposed
-        q = ops.quantize_per_tensor.default(rows, 0.02, 128, 0, 255, torch.uint8)
-        rows = ops.dequantize_per_tensor.default(q, 0.02, 128, 0, 255, torch.uint8)
-        kernel = ops.dequantize_per_channel.default(
-            self.weights, self.scales, self.zeros, 0, -128, 127, torch.int8
-        )
-        return nn.functional.linear(rows, kernel).softmax(1)
-
-
 class Words(nn.Module):
     def __init__(self):
         super().__init__()
@@ -276,7 +257,8 @@ def saved(net, given, path, **options):
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """A quantised network, and its file, which takes any number of rows."""
-    net, free = Quantised(), ({0: torch.export.Dim("n")},)
+    layer = QuantisedLinear(nn.Linear(8, 3), 8, given=0.02, zero=128)
+    net, free = nn.Sequential(layer, nn.Softmax(1)), ({0: torch.export.Dim("n")},)
     folder = tmp_path_factory.mktemp("quantised")
     return net, saved(net, ROWS, folder / "q.pt2", dynamic_shapes=free)
 
@@ -286,11 +268,11 @@ def test_a_quantised_program_is_read_and_gives_the_same(program):
     signature = read_signature(path)
     (given,), (answer,) = signature.inputs, signature.outputs
     assert (signature.format, signature.quantised) == ("torch", 3)
-    assert (given.name, given.dtype, given.shape) == ("rows", "float32", (None, 8))
+    assert (given.name, given.dtype, given.shape) == ("input", "float32", (None, 8))
     assert given.calibrated == pytest.approx((-2.56, 2.54))
     assert (answer.shape, answer.made_by) == ((None, 3), "softmax")
-    (found,) = open_runtime(path).run({"rows": ROWS.numpy()}).values()
-    np.testing.assert_allclose(found, net(ROWS).numpy(), rtol=1e-6)
+    (found,) = open_runtime(path).run({"input": ROWS.numpy()}).values()
+    np.testing.assert_allclose(found, net(ROWS).detach().numpy(), rtol=1e-6)
 
 
 @pytest.mark.slow
@@ -327,7 +309,7 @@ def test_of_quantised_programs_what_converts_numbers_is_taken(name, taken):
 def test_check_says_what_a_program_is_and_what_is_none(program, tmp_path):
     _, path = program
     told = "\n".join(describe_model(examine_model(path)))
-    for part in ("PyTorch", "3 of them on integers", "takes   rows", "asterism vet"):
+    for part in ("PyTorch", "3 of them on integers", "takes   input", "asterism vet"):
         assert part in told
     other = tmp_path / "q.zip"
     other.write_bytes(path.read_bytes())

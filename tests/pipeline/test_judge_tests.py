@@ -87,14 +87,20 @@ def test_a_model_that_no_lane_can_use_is_told_of_all_reasons(reads):
         resolve_judging(JudgeRequest(model=Path("a.onnx"), data="mnist"), CONF)
 
 
-def test_a_failed_run_prints_no_answers(reads, tmp_path, monkeypatch):
-    reads(IMAGES)
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project whose models are taken without a trial."""
     monkeypatch.chdir(tmp_path)
     for folder in ("conf", "dvc.yaml", "stages", "params.yaml"):
         (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.setattr("asterism.models.tensor_models.trial.require_runs", lambda *_: None)
+    return tmp_path
+
+
+def test_a_failed_run_prints_no_answers(reads, project, monkeypatch):
+    reads(IMAGES)
     asked = []
     monkeypatch.setattr("asterism.sweep.app.sweep_command", lambda run, *_: asked.append(run) or 1)
-    monkeypatch.setattr("asterism.models.tensor_models.trial.require_runs", lambda *_: None)
     words = ["judge-tests", "a b.h5", "--data", "digits"]
     assert CliRunner().invoke(commands.app, [*words, "--name", "n"]).exit_code == 1
     ended = CliRunner().invoke(commands.app, words)
@@ -108,11 +114,8 @@ def test_a_failed_run_prints_no_answers(reads, tmp_path, monkeypatch):
     assert "give one of them" in str(ended.exception)
 
 
-def test_a_run_that_succeeds_prints_the_answer_and_leaves_a_page(reads, tmp_path, monkeypatch):
+def test_a_run_that_succeeds_prints_the_answer_and_leaves_a_page(reads, project, monkeypatch):
     reads(ROWS)
-    monkeypatch.chdir(tmp_path)
-    for folder in ("conf", "dvc.yaml", "stages", "params.yaml"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
     point = Path("sweeps/n/points/0000")
 
     def run(*_):
@@ -129,7 +132,6 @@ def test_a_run_that_succeeds_prints_the_answer_and_leaves_a_page(reads, tmp_path
         return 0
 
     monkeypatch.setattr("asterism.sweep.app.sweep_command", run)
-    monkeypatch.setattr("asterism.models.tensor_models.trial.require_runs", lambda *_: None)
     words = ["judge-tests", "a.onnx", "--data", "digits", "--name", "n"]
     ended = CliRunner().invoke(commands.app, [*words, "--json"])
     (answer,) = json.loads(ended.stdout)
@@ -138,7 +140,7 @@ def test_a_run_that_succeeds_prints_the_answer_and_leaves_a_page(reads, tmp_path
     assert answer["sentence"] in page and '"../../index.html"' in page
     told = CliRunner().invoke(commands.app, words).output
     figures = [f"{one['label']}: {one['value']}" for one in answer["figures"]]
-    shown = (f"{point}/kept", f"page: {tmp_path / point}/index.html")
+    shown = (f"{point}/kept", f"page: {project / point}/index.html")
     for part in (answer["sentence"], *figures, *shown):
         assert part in told
 

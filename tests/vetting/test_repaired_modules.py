@@ -6,11 +6,8 @@ import warnings
 import numpy as np
 import pytest
 import torch
-import torch.ao.quantization.fx._decomposed  # registers the operators of quantised graphs
-from sklearn.datasets import load_digits
 from torch import nn
-from torch.nn import functional as f
-from torch_programs import FEW, exported, saved, train
+from torch_programs import FEW, QuantisedLinear, exported, saved, trained_on_digits
 
 from asterism.api.vetting import vet
 from asterism.core.files.hashes import hash_path
@@ -36,11 +33,7 @@ class Net(nn.Module):
 
 @pytest.fixture(scope="module")
 def digits():
-    """A trained network, and inputs and labels that it was not trained with."""
-    torch.manual_seed(0)
-    data = load_digits()
-    rows, labels = torch.tensor(data.data / 16, dtype=torch.float32), torch.tensor(data.target)
-    return train(Net(), rows[:1000], labels[:1000], 0.01), rows[1000:], labels[1000:]
+    return trained_on_digits(Net, (64,), 0.01)
 
 
 def rounded(net, bits):
@@ -147,30 +140,6 @@ def test_a_pair_without_parts_that_differ_says_so(digits):
     found = vet(net, far, rows[:100], labels[:100], comparison="top_label", overrides=FEW)
     assert "two modules of PyTorch" in found.repair["reason"]
     assert found.repaired is None
-
-
-class QuantisedLinear(nn.Module):
-    """A layer as PT2E writes it: weights of integers, and a quantiser before it."""
-
-    def __init__(self, layer, bits, whole=False, given=0.06):
-        super().__init__()
-        self.given = given
-        step = layer.weight.detach().abs().amax(1) / 2 ** (bits - 1)
-        step = step.max().expand_as(step).clone() if whole else step
-        whole = (layer.weight.detach() / step[:, None]).round().clamp(-127, 127)
-        self.register_buffer("integers", whole.to(torch.int8))
-        self.register_buffer("scales", step)
-        self.register_buffer("zeros", torch.zeros(len(step), dtype=torch.int64))
-        self.bias = layer.bias
-
-    def forward(self, given):
-        ops = torch.ops.quantized_decomposed
-        q = ops.quantize_per_tensor.default(given, self.given, 0, 0, 255, torch.uint8)
-        given = ops.dequantize_per_tensor.default(q, self.given, 0, 0, 255, torch.uint8)
-        kernel = ops.dequantize_per_channel.default(
-            self.integers, self.scales, self.zeros, 0, -127, 127, torch.int8
-        )
-        return f.linear(given, kernel, self.bias)
 
 
 @pytest.fixture(scope="module")

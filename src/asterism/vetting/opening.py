@@ -228,7 +228,8 @@ def _paired(
             f"{', '.join(f.form.shapes)}: choose one by feeding.outputs, or the comparison together"
         )
     require_labels(inputs, comparison, f.classes)
-    pair = ModelPair(f, g)
+    in_process = files.original.path is None and files.compressed.path is None
+    pair = ModelPair(f, g, in_process)
     answers = pair.ask(inputs.items)
     comparison.calibrate(answers.f, answers.g)
     notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}

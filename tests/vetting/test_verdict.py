@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from asterism.core.files.records import record_as_json, record_from
+from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.statistics import Share, compute_share
 from asterism.dflare.comparisons import build_comparison
@@ -28,6 +29,16 @@ def agreement_of(pairs, labels=None, classes=3):
     f, g = np.eye(classes, dtype=np.float32)[answers.T]
     given = None if labels is None else np.array(labels)
     return measure_agreement(f, g, TOP_LABEL, given, 0.95)
+
+
+def test_deviations_are_counted_by_direction_and_class():
+    found = agreement_of([(0, 0), (0, 1), (1, 0), (2, 1), (1, 2)], [0, 0, 0, 0, 2])
+    assert found.differ.count == 4 and found.differ.total == 5
+    assert found.directions == {"right to wrong": 1, "wrong to right": 2, "wrong to other wrong": 1}
+    assert [share.count for share in found.accuracy] == [2, 3]
+    assert {label: s.count for label, s in found.classes.items()} == {0: 3, 2: 1}
+    assert found.worst_class[0] == 2
+    assert record_from(Agreement, record_as_json(found)) == found
 
 
 def by_hand(f, g, labels):
@@ -105,6 +116,16 @@ def test_outputs_that_are_no_scores_have_no_classes():
     assert (found.divergence, found.margin_lost) == ({}, {})
     assert found.distance["largest"] == pytest.approx(1.2)
     assert found.worst_class is None
+
+
+def test_an_agreement_is_read_only_where_it_is_one():
+    value = record_as_json(agreement_of([(0, 0)], [0]))
+    with pytest.raises(UserError, match="failed"):
+        record_from(Agreement, value | {"failed": "none"})
+    with pytest.raises(UserError, match="met"):
+        record_from(
+            ThresholdCheck, {"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1)
+        )
 
 
 def test_of_classes_that_deviate_equally_often_the_larger_is_the_worst():

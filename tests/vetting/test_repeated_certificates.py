@@ -154,6 +154,14 @@ def test_no_key_of_a_forged_certificate_holds(check, told, part):
     assert [place for place, forged in tried if not rejections(check, forged)] == []
 
 
+@pytest.mark.parametrize("word", ["ship", "ship with the repair", "not enough inputs to say"])
+def test_the_verdict_is_the_one_of_the_numbers(check, told, word):
+    assert told["verdict"]["word"] == "do not ship"
+    forged = check(told | {"verdict": told["verdict"] | {"word": word}})
+    assert any(line.startswith("verdict.word: ") for line in forged.differences)
+    assert forged.verdict.word == "do not ship"
+
+
 def test_numbers_that_were_forged_together_with_their_verdict_do_not_hold(check, told):
     """Every criterion is met by what the file says, and its verdict follows from that."""
     agreement = told["measured"]["agreement"]

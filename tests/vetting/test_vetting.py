@@ -15,6 +15,7 @@ from small_vetting import by_runtime, run_stages, with_files
 from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
 from asterism.core.files.records import record_as_json
+from asterism.vetting.measurement import measure_opened
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.repeating import repeat_certificate
 from asterism.vetting.searching import search_opened
@@ -43,6 +44,21 @@ def settled(folder, original, compressed, *more):
         overrides=[*TINY, *more],
     )
     return resolve_question(request, ROOT / "conf")
+
+
+@pytest.mark.slow
+def test_a_good_file_agrees_and_a_damaged_one_does_not(digits, tmp_path):
+    with np.load(digits / "inputs.npz") as given:
+        inputs = given["inputs"]
+    original, shares = by_runtime(digits / "original.onnx", x=inputs), {}
+    for name in ("int8.onnx", "damaged.onnx"):
+        found = with_files(
+            measure_opened, settled(digits, "original.onnx", name).params, 0, tmp_path / name
+        )
+        shares[name] = found["agreement"]["differ"]["share"]
+        counted = by_runtime(digits / name, x=inputs).argmax(1) != original.argmax(1)
+        assert shares[name] == pytest.approx(counted.mean())
+    assert shares["int8.onnx"] < 0.02 < 0.1 < shares["damaged.onnx"]
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Damaged state below ``state.root``: set aside, said in one line, computed again."""
 
+import json
 import os
 
 import numpy as np
@@ -9,7 +10,7 @@ from structlog.testing import capture_logs
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.core.resuming.state import RunState, runs_with_state
+from asterism.core.resuming.state import runs_with_state
 from asterism.core.resuming.work_units import SharedWorkUnits
 
 NUMBERS = np.arange(600).reshape(20, 30)
@@ -215,13 +216,20 @@ def test_the_root_itself_may_be_a_link(tmp_path, state_root):
     assert len(done) == 1
 
 
-def test_a_link_in_the_place_of_the_note_of_the_end_is_not_followed(state_root, tmp_path):
-    run, victim = RunState("stage", "key"), tmp_path / "victim"
-    run.folder.mkdir(parents=True)
-    (run.folder / "finished.json").symlink_to(victim)
-    victim.write_text('{"stage": "x"}')
-    assert run.note() is None
-    gather([])
-    SharedWorkUnits("stage", "key").finish()
-    assert victim.read_text() == '{"stage": "x"}'
-    assert run.note() is not None
+@pytest.mark.parametrize("name", ["in-use.lock", "finished.json"])
+def test_a_link_in_the_place_of_a_lock_or_note_is_not_followed(state_root, tmp_path, name):
+    folder = state_root / "units/stage/key"
+    folder.mkdir(parents=True)
+    (folder / name).symlink_to(tmp_path / "victim")
+    if name == "finished.json":
+        (tmp_path / "victim").write_text(json.dumps({"stage": "x"}))
+        units = SharedWorkUnits("stage", "key")
+        assert units._run.note() is None
+        gather([])
+        units.finish()
+        assert json.loads((tmp_path / "victim").read_text()) == {"stage": "x"}
+        assert units._run.note() is not None
+    else:
+        with pytest.raises(UserError, match="symbolic link"):
+            gather([])
+        assert not (tmp_path / "victim").exists()

@@ -49,6 +49,13 @@ def test_plugins_are_found_by_lying_in_the_package(package):
     assert "cow" not in ANIMALS
 
 
+def test_an_unknown_name_is_answered_with_those_that_there_are(package):
+    from animals import ANIMALS
+
+    with pytest.raises(UserError, match=r"'dot'.* 'dog'\? .*cat, dog"):
+        ANIMALS["dot"]
+
+
 def test_plugins_outside_of_the_package_are_named_by_a_variable(package, monkeypatch):
     from animals import ANIMALS
 
@@ -122,6 +129,8 @@ def test_options_are_those_of_the_class(registry):
     assert isinstance(found, Blur.Options) and found.size == 5
     with pytest.raises(UserError, match="blur: size is 'x'"):
         options_of(registry, "blur", {"size": "x"})
+    with pytest.raises(UserError, match=r"'blurr'.* 'blur'"):
+        options_of(registry, "blurr", {})
 
 
 def test_options_of_several_are_those_given_and_defaults_for_the_others(registry):
@@ -140,7 +149,7 @@ def test_an_instance_has_the_options_and_defaults_for_the_others(registry):
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("nois", {}, "'nois'; did you mean 'noise'? (known: bare, blur, noise, plain)"),
+        ("nois", {}, "no mutator is called 'nois'; did you mean 'noise'"),
         (
             "noise",
             {"hihg": 2},

@@ -33,9 +33,24 @@ def test_equal_models_give_equal_bytes_in_two_processes(tmp_path):
     assert (tmp_path / "a.keras").read_bytes() == (tmp_path / "b.keras").read_bytes()
 
 
-def test_keras_2_json_and_weights(tmp_path):
+@pytest.fixture(scope="module")
+def model():
     layers = [keras.Input((4, 3)), keras.layers.LSTM(5), keras.layers.Dense(2, "softmax")]
-    model = keras.Sequential(layers)
+    return keras.Sequential(layers)
+
+
+@pytest.mark.parametrize("suffix", ["keras", "h5"])
+def test_round_trip(tmp_path, model, suffix):
+    path = tmp_path / f"model.{suffix}"
+    if suffix == "keras":
+        save_keras(model, path)
+    else:
+        model.save(path)
+    inputs = np.random.default_rng(0).normal(size=(6, 4, 3)).astype(np.float32)
+    assert np.array_equal(load_keras(path)(inputs), model(inputs))
+
+
+def test_keras_2_json_and_weights(tmp_path, model):
     old = {
         "class_name": "Sequential",
         "config": [

@@ -130,8 +130,10 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
 
 #: One of each kind: what kinds of texts are checked in every section, the tests below say.
 WRONG = [
+    ("abstraction.kk=1", "unknown parameter abstraction.kk; did you mean 'k'?"),
     ("abstracton.k=1", "unknown parameter abstracton; did you mean 'abstraction'?"),
     ("rnnn=gru", "unknown parameter rnnn; did you mean 'rnn'?"),
+    ("fuzz.mutators.scal.low=1", "no mutator is called 'scal'; did you mean 'scale'?"),
     (
         "attack.options.noise.sdt=1",
         "attack: options of noise: unknown parameter sdt; did you mean 'std'?",
@@ -144,6 +146,7 @@ WRONG = [
         "by fuzz/selection=random",
     ),
     ("abstraction=3", "abstraction=3"),
+    ("abstraction.k=0", "abstraction.k is 0"),
     ("data=nope", "no choice of data is called 'nope' (known: cifar10, "),
     ("+experiment=study_dave", "no choice of experiment is called 'study_dave'; did you mean"),
     ("rnn/training=mnits", "no choice of rnn/training is called 'mnits'; did you mean 'mnist'"),
@@ -163,6 +166,8 @@ WRONG = [
     ("attack.semantic=file", "attack: semantic is 'file': semantic_path has to name an .npz"),
     ("pair=all", "pairs.float16.compressed is artifacts/compress/float16/model.tflite, but"),
     ("~compression.pruned", "but compression makes no 'pruned' (it makes: distilled,"),
+    ("importance.layer=1.5", "importance.layer is 1.5: input should be a valid string or"),
+    ("preprocessing.mean=[nan]", "preprocessing.mean.0 is nan: input should be a finite"),
     ("criteria.options.neuron_coverage.threshold=nan", "neuron_coverage: threshold is nan"),
     ("criteria.layers=[]", "criteria.layers is []"),
     ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
@@ -173,10 +178,12 @@ WRONG = [
     ("compression.pruned.options.sparsity=2", "compression.pruned: options of"),
     ("repair.repairers.logistic.strengths=[-1]", "options of logistic: strengths.0 is -1"),
     ("reduce.user_model=", "reduce.user_model is ''"),
+    ("execute.distributions=[normal,nan]", '; to mean the word, quote it: "nan"'),
     (
         "execute.backends=[tensorflow:float64]",
         "(known: eager, graph, xla, saved_model, keras_file, h5_file)",
     ),
+    ("reduce.models=[lenet5,lenet5]", "reduce.models: 'lenet5' is listed twice"),
     (
         "trigger.operators.median_blur.sizes=[2]",
         "the mutator median_blur: kernel sizes must be odd, not [2]",

@@ -4,12 +4,14 @@ Most of it is documented, or lies on the disk where any version of DVC has to fi
 neither has a test of its own here. ``versions_of_dvc.py`` runs these tests with other versions.
 """
 
+import json
 import logging
 import shutil
 import tomllib
 from contextlib import chdir, redirect_stdout
 from importlib import metadata
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -396,6 +398,14 @@ class TestHydra:
         # Hydra disables all logging there is; what a sweep says afterwards is to be read.
         assert (root.handlers, root.level) == before and root.handlers
         assert quiet.disabled and not own.disabled
+
+
+def test_lists_of_files_are_json_with_paths_and_hashes(root):
+    """Which :func:`~asterism.dvc_hydra.cache_objects.members_of` reads without DVC."""
+    listed = [json.loads(p.read_text()) for p in (root / ".dvc/cache/files/md5").glob("*/*.dir")]
+    (item,) = next(one for one in listed if len(one) == 1)
+    assert Path(item["relpath"]).name == "ä"
+    assert len(item["md5"]) == 32
 
 
 GRAMMAR = OverridesParser.create()

@@ -172,10 +172,20 @@ class TestPoint:
 class TestRecords:
     """What a point that has been run leaves."""
 
+    def record(self, sweep, monkeypatch, outcome):
+        monkeypatch.setattr(point, "_in_workspace", lambda *_: outcome)
+        value = point.run_point(sweep, Point(3, ("seed=1",), "seed: 1"))
+        return value, point.read_record(point.PointRecord, sweep.point_folder(3) / "record.json")
+
+    def test_one_that_failed(self, sweep, monkeypatch):
+        outcome = (PointResult("failed", 3, "why"), {})
+        value, record = self.record(sweep, monkeypatch, outcome)
+        assert (value, record.experiment, record.status) == (None, "", "failed")
+        assert (record.exit_code, record.message) == (3, "why")
+
     def test_one_that_was_interrupted_tells_the_launcher(self, sweep, monkeypatch):
-        monkeypatch.setattr(point, "_work", lambda *_: PointResult("interrupted", 130, "stopped"))
         with pytest.raises(KeyboardInterrupt):
-            point.run_point(sweep, Point(3, ("seed=1",), "seed: 1"))
+            self.record(sweep, monkeypatch, (PointResult("interrupted", 130, "stopped"), {}))
         assert (sweep.point_folder(3) / "record.json").exists()
 
     def test_its_workspace_goes_and_nobody_else_uses_it_meanwhile(self, sweep, monkeypatch):
@@ -434,8 +444,7 @@ class TestOneStage:
                     raise outcome
 
         def compute(given, repository, planned, _raise_noted):
-            assert repository.root == tmp_path
-            done.append((given.count, planned.name))
+            done.append((given.count, repository.root, planned.name))
 
         monkeypatch.setattr(pipeline, "compute_units", compute)
         monkeypatch.setattr(pipeline, "remove_unneeded_state", lambda: done.append("tidied"))
@@ -445,24 +454,30 @@ class TestOneStage:
         except BaseException as error:
             return done, error
 
-    @pytest.mark.parametrize(
-        ("is_long", "has_to_run", "wanted"),
-        [
-            (True, True, [(3, "fuzz"), "tidied"]),  # in parts, of which nothing stays
-            (True, False, [["fuzz"]]),  # the cache has it
-            (False, True, []),
-        ],
-    )
-    def test_only_a_long_one_that_has_to_run_is_computed_in_parts(
-        self, tmp_path, monkeypatch, is_long, has_to_run, wanted
-    ):
-        stage = planned("fuzz", is_long=is_long)
-        assert self.reproduce(tmp_path, stage, has_to_run, monkeypatch) == (wanted, has_to_run)
+    def test_a_long_one_is_computed_in_parts_and_leaves_nothing(self, tmp_path, monkeypatch):
+        stage = planned("fuzz", is_long=True)
+        done, result = self.reproduce(tmp_path, stage, True, monkeypatch)
+        assert result is True
+        assert done == [(3, tmp_path, "fuzz"), "tidied"]
 
-    def test_one_that_a_signal_interrupts_is_no_failure(self, tmp_path, monkeypatch):
-        error = StageFailedError("fuzz", -signal.SIGINT)
+    def test_one_that_the_cache_has_does_not_run(self, tmp_path, monkeypatch):
+        stage = planned("fuzz", is_long=True)
+        done, result = self.reproduce(tmp_path, stage, False, monkeypatch)
+        assert (done, result) == ([["fuzz"]], False)
+
+    def test_a_short_one_has_no_parts(self, tmp_path, monkeypatch):
+        assert self.reproduce(tmp_path, planned("a"), True, monkeypatch) == ([], True)
+
+    @pytest.mark.parametrize(
+        ("exit_code", "kind"),
+        [(130, KeyboardInterrupt), (-signal.SIGINT, KeyboardInterrupt), (3, StageFailedError)],
+    )
+    def test_one_that_fails_is_told(self, tmp_path, monkeypatch, exit_code, kind):
+        error = StageFailedError("fuzz", exit_code)
         _, result = self.reproduce(tmp_path, planned("fuzz"), error, monkeypatch)
-        assert type(result) is KeyboardInterrupt
+        assert type(result) is kind
+        if kind is StageFailedError:
+            assert (result.stage, result.exit_code) == ("fuzz", 3)
 
 
 SERVED = """

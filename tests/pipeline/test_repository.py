@@ -211,6 +211,11 @@ def test_nothing_is_read_or_removed_through_a_link_in_a_cache(root, tmp_path, pl
     link.unlink()
 
 
+def test_a_folder_that_is_no_workspace_is_told(tmp_path):
+    with pytest.raises(UserError, match="DVC repository"):
+        Repository(tmp_path)
+
+
 def test_stages_come_in_order_each_with_those_right_above(root):
     repository = Repository(root)
     ordered, everything = repository.in_order(["two"]), repository.in_order([])

@@ -29,6 +29,7 @@ from workspace import ENVIRONMENT, ROOT, commit, copy_project
 from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.memo.graphs.store import write_models
 from libraries.test_injected_bugs import GRAPHS
+from models.endless_onnx import endless_rnn
 
 TINY = [
     "data.train=60",
@@ -126,9 +127,23 @@ def files_that_python_reads(mine):
     (mine.root / TRAINED / "matplotlibrc").write_text("backend: module://conftest\n")
 
 
+def note_of_a_network_elsewhere(mine):
+    """``rnn.json`` names a file outside of its folder."""
+    files_that_python_reads(mine)
+    note = read_json(mine.root / TRAINED / "rnn.json")
+    write_json(mine.root / TRAINED / "rnn.json", note | {"file": "../../stages/fuzz.py"})
+    return STATEFUL, STATEFUL[:1], f"{TRAINED}/rnn.json"
+
+
+def endless_graph(mine):
+    """The graph that ONNX Runtime is to run in the stage has a Loop without an end."""
+    files_that_python_reads(mine)
+    endless_rnn(mine.root / TRAINED / "graph.onnx", limits=(-1, 9))
+    return STATEFUL, STATEFUL[:1], f"{TRAINED}/graph.onnx holds 'And', which train_rnn"
+
+
 def code_in_a_network(mine):
     """The network is a Keras file with a Lambda layer, without a graph of this project's."""
-    files_that_python_reads(mine)
     save_lambda(mine.root / TRAINED / "model.keras", mine.payload())
     write_json(mine.root / TRAINED / "rnn.json", {"file": "model.keras", "layer": None})
     return STATEFUL, STATEFUL[:1], f"{TRAINED}/model.keras holds a Lambda layer"
@@ -189,8 +204,13 @@ def save_objects(path, command):
     np.savez(path, **dict.fromkeys(names, np.array([Pickled(command)], dtype=object)))
 
 
-#: What else of a network's files is rejected, tests/models/test_recurrent_training.py says.
-RESULTS = [code_in_a_network, code_in_a_graph, objects_in_weights]
+RESULTS = [
+    note_of_a_network_elsewhere,
+    endless_graph,
+    code_in_a_network,
+    code_in_a_graph,
+    objects_in_weights,
+]
 INPUTS = [code_in_a_model, objects_in_data]
 
 

@@ -5,9 +5,8 @@ import copy
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_digits
 from torch import nn
-from torch_programs import FEW, exported, saved, train
+from torch_programs import FEW, exported, saved, trained_on_digits
 
 from asterism.api.vetting import vet
 from asterism.compression.methods.torch_modules import quantise_graph
@@ -36,13 +35,7 @@ class Net(nn.Module):
 
 @pytest.fixture(scope="module")
 def digits():
-    """A trained network, and inputs and labels that it was not trained with."""
-    torch.manual_seed(0)
-    data = load_digits()
-    rows = torch.tensor(data.images / 16, dtype=torch.float32)[:, None]
-    labels = torch.tensor(data.target)
-    net = train(Net(), rows[:1000], labels[:1000], 0.005, steps=60)
-    return net, rows[1000:], labels[1000:]
+    return trained_on_digits(Net, (1, 8, 8), 0.005, steps=60)
 
 
 def configuration(name):

@@ -9,7 +9,8 @@ from kinds import BOUNDS, CASES, KINDS, OPERATORS, OPTIONS, domain_of, items_of
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.validation import validate_names
 from asterism.core.random_streams import BatchedStreams
-from asterism.dflare.domains import DOMAINS, UNCHANGED, accept_bound, build_domain, within_bound
+from asterism.dflare.bounds import within_bound
+from asterism.dflare.domains import DOMAINS, UNCHANGED, accept_bound, build_domain
 from asterism.dflare.params import BoundParams, DomainParams, TriggerParams
 from asterism.dflare.repairers import repairer_options
 from set_options import section
@@ -122,15 +123,17 @@ def test_distances_are_zero_at_the_reference_alone(kind):
 def test_a_bound_holds_whatever_the_operators_do(kind, measure, limit):
     items = items_of(kind, 40)
     domain = domain_of(kind, items)
-    assert np.array_equal(domain.project(items, items, measure, limit), items)
-    numbers = np.arange(40) % len(domain.operators)
+    rows, chosen = np.arange(40), BoundParams(measure=measure, limit=limit)
+    bound = domain.bound_around(items, chosen)
+    assert np.array_equal(bound.enclose(items, rows)[0], items)
+    numbers = rows % len(domain.operators)
 
     def mutate(rows, attempt):
         own = streams(40).of(rows).below(np.full(len(rows), attempt))
         return domain.mutate(items[rows], numbers[rows], own)
 
-    found = within_bound(domain, BoundParams(measure=measure, limit=limit), items, items, mutate)
-    free = within_bound(domain, None, items, items, mutate)
+    found = within_bound(bound, rows, items, mutate)
+    free = within_bound(None, rows, items, mutate)
     distance = domain.distance(found, items, measure)
     beyond = domain.distance(free, items, measure)
     closer = domain.measures[measure].larger_is_closer
@@ -141,7 +144,7 @@ def test_a_bound_holds_whatever_the_operators_do(kind, measure, limit):
     if measure in ("linf", "snr_db"):
         assert (found != items).reshape(40, -1).any(axis=1).mean() > 0.8
     alone = within_bound(
-        domain, BoundParams(measure=measure, limit=limit), items[[7]], items[[7]],
+        domain.bound_around(items[[7]], chosen), rows[:1], items[[7]],
         lambda rows, attempt: mutate(rows + 7, attempt),
     )  # fmt: skip
     assert alone.tobytes() == found[[7]].tobytes()
@@ -153,6 +156,10 @@ def test_a_bound_in_another_kinds_measure_is_one_line():
     accept_bound((chosen, BoundParams(measure="edits", limit=3.0)))
     with pytest.raises(UserError, match=r"tokens .*'linf'.*hamming"):
         accept_bound((chosen, BoundParams(measure="linf", limit=3.0)))
+    with pytest.raises(UserError, match="edits is at least 0"):
+        accept_bound((chosen, BoundParams(measure="edits", limit=-1.0)))
+    sound = DomainParams(kind="sound", options=OPTIONS["sound"])
+    accept_bound((sound, BoundParams(measure="snr_db", limit=-3.0)))
 
 
 @pytest.mark.parametrize(
@@ -235,8 +242,9 @@ def test_what_is_too_far_away_comes_just_within_the_bound(kind, measure, limit):
     references, items = items_of(kind, 8, seed=1), items_of(kind, 8, seed=2)
     domain = domain_of(kind, np.concatenate([references, items]))
     items[0] = references[0]
-    moved = domain.project(items, references, measure, limit)
-    assert moved.dtype == items.dtype
+    bound = domain.bound_around(references, BoundParams(measure=measure, limit=limit))
+    moved, inside = bound.enclose(items, np.arange(8))
+    assert moved.dtype == items.dtype and inside.all()
     assert domain.within(moved, references, measure, limit).all()
     assert np.array_equal(moved[0], references[0])
     nearest = domain.distance(moved[1:], references[1:], measure)
@@ -244,6 +252,18 @@ def test_what_is_too_far_away_comes_just_within_the_bound(kind, measure, limit):
     assert nearest == pytest.approx(limit, rel=slack)
     ahead = np.sign(moved.astype(float) - references) * np.sign(items.astype(float) - references)
     assert (ahead >= 0).all(), "towards where it was"
+
+
+@pytest.mark.parametrize("kind", ["sound", "tensors"])
+def test_what_is_not_a_number_lies_within_no_bound(kind):
+    references, items = items_of(kind, 2), items_of(kind, 2, seed=2)
+    items[1].flat[0] = np.nan
+    domain, rows = domain_of(kind, references), np.arange(2)
+    for measure in domain.measures:
+        bound = domain.bound_around(references, BoundParams(measure=measure, limit=0.01))
+        assert bound.enclose(items, rows)[1].tolist() == [True, False]
+        found = within_bound(bound, rows, references, lambda rows, _: items[rows])
+        assert np.array_equal(found[1], references[1])
 
 
 @pytest.mark.parametrize("kind", ["images", "sound", "tensors"])

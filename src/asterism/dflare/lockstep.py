@@ -17,8 +17,9 @@ from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.random_streams import BatchedStreams, draw_first_word, stream
 from asterism.dflare import outcome
+from asterism.dflare.bounds import within_bound
 from asterism.dflare.comparisons import Comparison
-from asterism.dflare.domains import Domain, within_bound
+from asterism.dflare.domains import Domain
 from asterism.dflare.outcome import SearchResult, SeedRecord, Trigger
 from asterism.dflare.pair import ModelPair, PairedOutputs, Proposal
 from asterism.dflare.params import BoundParams
@@ -115,6 +116,8 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         self.numbers = [int(number) for number in task.numbers]
         self.queries = np.zeros(len(task.items), np.int64)
         self._name, self._streams_of = task.name, (task.seed, "trigger", task.name)
+        bound, domain = task.under_test.bound, task.under_test.domain
+        self._bound = domain.bound_around(task.items, bound) if bound is not None else None
         self._cache = PredictionCache(task.under_test.pair)
         self._found: list[dict[bytes, Trigger]] = [{} for _ in range(len(task.items))]
         self._records: dict[int, SeedRecord] = {}
@@ -172,11 +175,9 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         Args:
             owners: the trajectory of each, int64 ``(n,)``.
             fallback: stands for a mutant of which no attempt was within the bound, ``(n, ...)``.
-            mutate: see :func:`~asterism.dflare.domains.within_bound`.
+            mutate: see :func:`~asterism.dflare.bounds.within_bound`.
         """
-        bound = self.under_test.bound
-        references = self.items[owners] if bound is not None else fallback
-        return within_bound(self.under_test.domain, bound, references, fallback, mutate)
+        return within_bound(self._bound, owners, fallback, mutate)
 
     @abstractmethod
     def begin(self, trajectories: Rows, answers: PairedOutputs) -> None:

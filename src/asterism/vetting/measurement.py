@@ -23,7 +23,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.messages.escaping import pluralise
 from asterism.core.random_streams import BatchedStreams, stream
 from asterism.core.statistics import Share, compute_share
-from asterism.dflare.domains import Domain, build_domain, within_bound
+from asterism.dflare.bounds import within_bound
+from asterism.dflare.domains import Domain, build_domain
 from asterism.dflare.pair import PairQuery
 from asterism.dflare.params import BoundParams
 from asterism.vetting.agreement import measure_agreement
@@ -248,7 +249,8 @@ def _changed(
         own = streams.of(chosen).below(attempts)
         return domain.mutate(items[chosen], np.full(len(chosen), number), own)
 
-    return within_bound(domain, bound, items, items, mutate)
+    around = domain.bound_around(items, bound) if bound is not None else None
+    return within_bound(around, np.arange(len(items)), items, mutate)
 
 
 def measure_opened(vetted: VettingSession, seed: int, folder: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ dtype. A domain names its mutation operators and applies them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from asterism.core.parameters.construction import NoOptions, options_of
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry, unknown
 from asterism.core.random_streams import BatchedStreams
+from asterism.dflare.bounds import Bound
 from asterism.dflare.params import BoundParams, DomainParams
 
 Items = NDArray[Any]
@@ -26,8 +27,6 @@ Rows = NDArray[np.int64]
 
 #: The variant of an item that is the item itself.
 UNCHANGED = 0
-#: How often a mutant that is outside of the bound is made anew.
-_ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
@@ -148,6 +147,10 @@ class Domain(ABC):
         """
         return items
 
+    def bound_around(self, references: Items, chosen: BoundParams) -> Bound:
+        """What lies within a bound around references, ``(N, ...)``."""
+        return DistanceBound(self, references, chosen.measure, chosen.limit)
+
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """The items moved towards their references until they lie within a bound.
 
@@ -171,6 +174,29 @@ class Domain(ABC):
             found >= limit if self.measures[measure].larger_is_closer else found <= limit
         )
         return inside
+
+
+@dataclass(frozen=True)
+class DistanceBound(Bound):
+    """The items whose distance to their references is small enough.
+
+    Attributes:
+        domain: the kind of inputs, which measures the distance.
+        references: ``(N, ...)``.
+        measure: name of a distance.
+        limit: the farthest that is allowed, see :meth:`Domain.within`.
+    """
+
+    domain: Domain
+    references: Items
+    measure: str
+    limit: float
+
+    def enclose(self, items: Items, references: Rows) -> tuple[Items, NDArray[np.bool_]]:
+        """See :meth:`Bound.enclose`."""
+        nearest = self.references[references]
+        moved = self.domain.project(items, nearest, self.measure, self.limit)
+        return moved, self.domain.within(moved, nearest, self.measure, self.limit)
 
 
 DOMAINS: Registry[type[Domain]] = Registry("domain", "asterism.dflare.domains")
@@ -217,6 +243,10 @@ def accept_bound(given: tuple[DomainParams, BoundParams | None]) -> None:
     measures = DOMAINS[chosen.kind].measures
     if bound is not None and bound.measure not in measures:
         raise unknown(f"distance of {chosen.kind}", bound.measure, sorted(measures))
+    if bound is not None and bound.limit < 0 and not measures[bound.measure].larger_is_closer:
+        raise UserError(
+            f"{bound.measure} is at least 0, so that its limit cannot be {bound.limit:g}"
+        )
 
 
 def changes_by_size(size: NDArray[Any]) -> Rows:
@@ -259,38 +289,3 @@ def require_form(items: Items, kind: str, expected: str, *, rank: int | None, dt
             f"inputs of kind {kind} should be {expected}, but these are {items.dtype} of shape "
             f"{items.shape}"
         )
-
-
-def within_bound(
-    domain: Domain,
-    bound: BoundParams | None,
-    references: Items,
-    fallback: Items,
-    mutate: Callable[[Rows, int], Items],
-) -> Items:
-    """Mutants that lie within a bound, made anew if necessary.
-
-    What is outside is moved into the bound where the domain can, or made anew. No model is asked
-    about what is rejected.
-
-    Args:
-        domain: the kind of inputs.
-        bound: the bound; None: there is none.
-        references: what each mutant is measured against, ``(n, ...)``.
-        fallback: what stands for a mutant of which no attempt lay within the bound, ``(n, ...)``.
-        mutate: makes mutants of these rows, int64 ``(m,)``; its second argument counts the
-            attempts from 0.
-    """
-    rows = np.arange(len(references))
-    if bound is None:
-        return mutate(rows, 0)
-    result = fallback.copy()
-    for attempt in range(_ATTEMPTS):
-        if not len(rows):
-            break
-        measured = references[rows]
-        made = domain.project(mutate(rows, attempt), measured, bound.measure, bound.limit)
-        inside = domain.within(made, measured, bound.measure, bound.limit)
-        result[rows[inside]] = made[inside]
-        rows = rows[~inside]
-    return result

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.dflare.bounds import Bound, Box
 from asterism.dflare.domains import Domain, Items, shrink_difference
+from asterism.dflare.params import BoundParams
+
+#: References whose ranges are computed at a time, so that float64 copies of all need no memory.
+_ROWS = 32
 
 
 class FloatDomain(Domain):
@@ -32,16 +37,27 @@ class FloatDomain(Domain):
         """See :meth:`Domain.fade`."""
         return shrink_difference(items, references, share).astype(items.dtype)
 
+    def bound_around(self, references: Items, chosen: BoundParams) -> Bound:
+        """See :meth:`Domain.bound_around`; L∞ clips each number."""
+        if chosen.measure != "linf":
+            return super().bound_around(references, chosen)
+        low, high = np.empty_like(references), np.empty_like(references)
+        for start in range(0, len(references), _ROWS):
+            rows = slice(start, start + _ROWS)
+            own = references[rows]
+            exact, reach = (
+                own.astype(np.float64),
+                np.broadcast_to(self.reach(chosen.limit), own.shape),
+            )
+            low[rows] = round_towards(exact - reach, own, reach)
+            high[rows] = round_towards(exact + reach, own, reach)
+        return Box(low, high)
+
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
-        """Items within a bound: L∞ clips each number, other measures scale the difference."""
-        exact = references.astype(np.float64)
-        if measure == "linf":
-            reach = np.broadcast_to(self.reach(limit), items.shape)
-            nearer = np.clip(items.astype(np.float64), exact - reach, exact + reach)
-            return round_towards(nearer, references, reach)
+        """See :meth:`Domain.project`; of other measures than L∞, which scale the difference."""
         share = self.shares_within(items, references, measure, limit)
         nearer = shrink_difference(items, references, share)
-        return round_towards(nearer, references, np.abs(nearer - exact))
+        return round_towards(nearer, references, np.abs(nearer - references.astype(np.float64)))
 
 
 def round_towards(

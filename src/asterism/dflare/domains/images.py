@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.random_streams import BatchedStreams
+from asterism.dflare.bounds import Bound, Box
 from asterism.dflare.domains import (
     DOMAINS,
     UNCHANGED,
@@ -22,6 +23,7 @@ from asterism.dflare.domains import (
     require_form,
     shrink_difference,
 )
+from asterism.dflare.params import BoundParams
 from asterism.images import build_mutators, largest_change
 
 #: What a mutator of few mutants draws is an integer of so many bits, or two of them.
@@ -109,11 +111,16 @@ class ImageDomain(Domain):
         """The images between, with grey levels rounded."""
         return np.rint(shrink_difference(items, references, share)).astype(np.uint8)
 
+    def bound_around(self, references: Items, chosen: BoundParams) -> Bound:
+        """See :meth:`Domain.bound_around`; L∞ clips grey levels."""
+        if chosen.measure != "linf":
+            return super().bound_around(references, chosen)
+        levels, exact = int(min(chosen.limit, 255)), references.astype(np.int16)
+        low, high = np.maximum(exact - levels, 0), np.minimum(exact + levels, 255)
+        return Box(low.astype(np.uint8), high.astype(np.uint8))
+
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
-        """Images within a bound: L∞ clips values, L2 scales the difference, rounded towards 0."""
-        if measure == "linf":
-            levels, exact = int(np.clip(limit, 0, 255)), references.astype(np.int16)
-            return np.clip(items, exact - levels, exact + levels).astype(np.uint8)
+        """See :meth:`Domain.project`; L2 scales the difference, rounded towards 0."""
         if measure == "l2":
             length = np.maximum(self.distance(items, references, "l2"), 1e-9)
             kept = (

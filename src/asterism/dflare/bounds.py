@@ -47,7 +47,9 @@ class Box(Bound):
 
     def enclose(self, items: Items, references: Rows) -> tuple[Items, NDArray[np.bool_]]:
         """The items with each number clipped; one that is NaN lies nowhere."""
-        clipped = np.clip(items, self.low[references], self.high[references])
+        # NumPy's clip takes three times as long.
+        clipped = np.maximum(items, self.low[references])
+        np.minimum(clipped, self.high[references], out=clipped)
         least = clipped.reshape(len(items), -1).min(axis=1)
         return clipped, ~np.isnan(least)
 

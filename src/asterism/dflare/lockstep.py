@@ -99,7 +99,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
     A subclass proposes mutants for the trajectories that go on and learns from the answers; a
     trajectory is one seed's search. Nothing that one trajectory draws or decides depends on
     another. The trajectories go in two groups: while the models are at work on one, the other
-    learns and proposes.
+    learns and proposes. Models in this process leave no such time, so that there is one group.
 
     Args:
         task: models, seeds and budget.
@@ -224,7 +224,8 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             bar.update(len(self._records))
             size = math.prod(self.items.shape[1:]) * self.items.itemsize
             most = min(LARGEST_BATCH, _LARGEST_BYTES // max(1, size)) // self.width
-            room = max(1, min(-(-len(trajectories) // 2), most))
+            groups = 1 if self.under_test.pair.in_process else 2
+            room = max(1, min(-(-len(trajectories) // groups), most))
             waiting = deque(
                 trajectories[start : start + room] for start in range(0, len(trajectories), room)
             )

@@ -96,10 +96,11 @@ class ModelPair:
 
     Attributes:
         models: both.
+        in_process: see above.
     """
 
     def __init__(self, original: Model, compressed: Model, in_process: bool = False) -> None:
-        self.models = (original, compressed)
+        self.models, self.in_process = (original, compressed), in_process
         executor = _AskingThread if in_process else partial(ThreadPoolExecutor, 1)
         self._threads = executor(), executor()
         self._work = _Stopwatch()

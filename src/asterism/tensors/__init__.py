@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,13 +51,16 @@ class FeatureRange:
 
     def clipped(self, values: NDArray[np.float64], dtype: np.dtype[Any]) -> Tensors:
         """The values within the range, in this dtype, also after rounding to it."""
-        low, high = self.low.astype(dtype), self.high.astype(dtype)
-        clipped: Tensors = np.clip(values.astype(dtype), low, high)
-        return clipped
+        clipped: Tensors = values.astype(dtype)
+        np.maximum(clipped, self.low.astype(dtype), out=clipped)
+        return np.minimum(clipped, self.high.astype(dtype), out=clipped)
 
 
 class TensorMutator(Ranged, ABC):
     """Turns tensors into mutants of the same shape and dtype, within the range."""
+
+    #: Whether a tensor has so few mutants by it that a search comes to the same ones again.
+    few_mutants: ClassVar[bool] = False
 
     @abstractmethod
     def draw(self, rng: Randomness, shape: tuple[int, ...]) -> Draws:
@@ -134,6 +137,8 @@ class TensorScale(TensorMutator):
 @dataclass(frozen=True)
 class ZeroFeature(TensorMutator):
     """Sets a feature to 0 everywhere in an item, or to what is nearest to 0 in its range."""
+
+    few_mutants: ClassVar[bool] = True
 
     def draw(self, rng: Randomness, shape: tuple[int, ...]) -> Draws:
         """``feature``: int64 ``(N,)``."""

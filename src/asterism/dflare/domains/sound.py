@@ -51,6 +51,9 @@ class SoundDomain(FloatDomain):
     def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: Options) -> None:
         super().__init__(operators, options)
         self._mutators = list(build_sound_mutators(operators).values())
+        self.few_mutants = np.zeros(
+            len(operators), np.bool_
+        )  # all draw real numbers, or one of thousands
         self._segment = options.rate // _SEGMENTS
 
     def prepare(self, items: Items) -> None:

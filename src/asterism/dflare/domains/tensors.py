@@ -51,6 +51,7 @@ class TensorDomain(FloatDomain):
     def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: Options) -> None:
         super().__init__(operators, options)
         self._mutators = list(build_tensor_mutators(operators).values())
+        self.few_mutants = np.array([mutator.few_mutants for mutator in self._mutators])
         self._ranges: FeatureRange | None = None
 
     def prepare(self, items: Items) -> None:

@@ -53,7 +53,8 @@ class FeatureRange:
         """The values within the range, in this dtype, also after rounding to it."""
         clipped: Tensors = values.astype(dtype)
         np.maximum(clipped, self.low.astype(dtype), out=clipped)
-        return np.minimum(clipped, self.high.astype(dtype), out=clipped)
+        np.minimum(clipped, self.high.astype(dtype), out=clipped)
+        return clipped
 
 
 class TensorMutator(Ranged, ABC):

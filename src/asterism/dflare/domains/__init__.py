@@ -81,17 +81,12 @@ class Domain(ABC):
             operators: the operator's number for each, int64 ``(n,)``.
             streams: random numbers for each; a mutant depends on no other item's.
         """
-        order = operators.argsort(kind="stable")
-        sorted_items, sorted_streams, start = items.take(order, axis=0), streams.of(order), 0
-        for number, end in enumerate(np.bincount(operators).cumsum().tolist()):
-            if end > start:
-                own = slice(start, end)
-                mutants = self.mutate_by(number, sorted_items[own], sorted_streams.of(own))
-                sorted_items[own] = mutants
-            start = end
-        unsorted = np.empty_like(items)
-        unsorted[order] = sorted_items
-        return unsorted
+        mutants = np.empty_like(items)
+        order, ends = operators.argsort(kind="stable"), np.bincount(operators).cumsum()
+        for number, rows in enumerate(np.split(order, ends[:-1])):
+            if len(rows):
+                mutants[rows] = self.mutate_by(number, items[rows], streams.of(rows))
+        return mutants
 
     @abstractmethod
     def mutate_by(self, operator: int, items: Items, streams: BatchedStreams) -> Items:

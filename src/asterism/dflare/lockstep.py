@@ -242,9 +242,8 @@ class LockstepSearch(ABC, Generic[ProposalT]):
                     proposal = self.propose(trajectories)
                     answers = self._cache.submit(proposal.items, proposal.comes_again)
                     under_way.append((proposal, answers))
-                    self._seconds[trajectories] += (time.perf_counter() - started) / len(
-                        trajectories
-                    )
+                    spent = time.perf_counter() - started
+                    self._seconds[trajectories] += spent / len(trajectories)
                 bar.update(len(self._records) - before)
         findings = SearchResult(list(self._records.values()))
         for found in self._found:

@@ -1,4 +1,4 @@
-"""Bounds around the seeds of a search, into which mutants are moved."""
+"""Bounds on how far a mutant may be from its seed, and mutants that keep to them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _ATTEMPTS = 8
 
 
 class Bound(ABC):
-    """The items that are near enough to their references, which have numbers from 0."""
+    """A limit on the distance of items from their references, such as mutants from seeds."""
 
     @abstractmethod
     def enclose(self, items: Items, references: Rows) -> tuple[Items, NDArray[np.bool_]]:
-        """Items moved towards their references as far as the bound asks, if they can be moved.
+        """Move items towards their references until they lie within, if they can be moved.
 
         Args:
             items: ``(n, ...)``.
-            references: the number of each item's reference, int64 ``(n,)``.
+            references: the index of each item's reference, int64 ``(n,)``.
 
         Returns:
             The moved items, ``(n, ...)``, and which of them lie within the bound, bool ``(n,)``.
@@ -35,7 +35,7 @@ class Bound(ABC):
 
 @dataclass(frozen=True)
 class Box(Bound):
-    """A range for every number of an item, which is L∞ around its reference.
+    """An L∞ bound: a range for each number of an item, around that of its reference.
 
     Attributes:
         low: the smallest values, ``(N, ...)``, of the items' dtype.
@@ -46,7 +46,7 @@ class Box(Bound):
     high: Items
 
     def enclose(self, items: Items, references: Rows) -> tuple[Items, NDArray[np.bool_]]:
-        """The items with each number clipped; one that is NaN lies nowhere."""
+        """See :meth:`Bound.enclose`; each number is clipped, and an item with NaN is not within."""
         # NumPy's clip takes three times as long.
         clipped = np.maximum(items, self.low[references])
         np.minimum(clipped, self.high[references], out=clipped)
@@ -60,14 +60,13 @@ def within_bound(
     fallback: Items,
     mutate: Callable[[Rows, int], Items],
 ) -> Items:
-    """Mutants that lie within a bound, made anew if necessary.
+    """Mutants within a bound; what is outside is moved into it, or made anew a few times.
 
-    What is outside is moved into the bound where the bound can, or made anew. No model is asked
-    about what is rejected.
+    No model is asked about what is rejected.
 
     Args:
         bound: None: there is none.
-        references: the number of what each mutant is measured against, int64 ``(n,)``.
+        references: the index of what each mutant is measured against, int64 ``(n,)``.
         fallback: what stands for a mutant of which no attempt lay within the bound, ``(n, ...)``.
         mutate: makes mutants of these rows, int64 ``(m,)``; its second argument counts the
             attempts from 0.

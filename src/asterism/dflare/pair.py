@@ -96,7 +96,7 @@ class ModelPair:
 
     Attributes:
         models: both.
-        in_process: see above.
+        in_process: whether both run in this process, so that asking waits for the answers.
     """
 
     def __init__(self, original: Model, compressed: Model, in_process: bool = False) -> None:

@@ -12,7 +12,7 @@ from asterism.dflare.bounds import Bound, Box
 from asterism.dflare.domains import Domain, Items, shrink_difference
 from asterism.dflare.params import BoundParams
 
-#: References whose ranges are computed at a time, so that float64 copies of all need no memory.
+#: References whose ranges are computed at a time; float64 copies of all would take much memory.
 _ROWS = 32
 
 
@@ -41,23 +41,20 @@ class FloatDomain(Domain):
         """See :meth:`Domain.bound_around`; L∞ clips each number."""
         if chosen.measure != "linf":
             return super().bound_around(references, chosen)
+        reach = self.reach(chosen.limit)
         low, high = np.empty_like(references), np.empty_like(references)
         for start in range(0, len(references), _ROWS):
             rows = slice(start, start + _ROWS)
             own = references[rows]
-            exact, reach = (
-                own.astype(np.float64),
-                np.broadcast_to(self.reach(chosen.limit), own.shape),
-            )
-            low[rows] = round_towards(exact - reach, own, reach)
-            high[rows] = round_towards(exact + reach, own, reach)
+            low[rows] = round_towards(own - reach, own, reach)
+            high[rows] = round_towards(own + reach, own, reach)
         return Box(low, high)
 
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """See :meth:`Domain.project`; of other measures than L∞, which scale the difference."""
         share = self.shares_within(items, references, measure, limit)
         nearer = shrink_difference(items, references, share)
-        return round_towards(nearer, references, np.abs(nearer - references.astype(np.float64)))
+        return round_towards(nearer, references, np.abs(nearer - references))
 
 
 def round_towards(
@@ -68,7 +65,7 @@ def round_towards(
     Args:
         values: float64 ``(n, ...)``.
         references: floating ``(n, ...)``.
-        farthest: the largest difference that is allowed for each value, float64 ``(n, ...)``.
+        farthest: the largest difference that is allowed for each value, float64, broadcast to them.
     """
     rounded = values.astype(references.dtype)
     beyond = np.abs(np.subtract(rounded, references, dtype=np.float64)) > farthest

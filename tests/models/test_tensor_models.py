@@ -15,7 +15,7 @@ from onnx_networks import (
 )
 
 from asterism.core.messages.errors import UserError
-from asterism.models.formats import open_runtime
+from asterism.models.formats import FunctionRuntime, open_runtime
 from asterism.models.signatures.onnx import onnx_signature
 from asterism.models.signatures.signature import TensorSpec, growing_axis, matching_states
 from asterism.models.tensor_models import model as batching
@@ -55,6 +55,17 @@ def test_a_model_that_rounds_by_the_range_of_a_fixed_batch_gets_rows_alone():
 
     model = batching.IndependentRows(run, 4, ROWS[:16])
     assert np.array_equal(model(ROWS), np.concatenate([run(row[None]) for row in ROWS]))
+
+
+@pytest.mark.parametrize(("effect", "told"), [(0.0, []), (1e-7, []), (0.01, ["32", "0.2"])])
+def test_what_a_calls_size_changes_in_an_answer_is_noted_with_its_amount(effect, told):
+    def function(rows):  # alone 1.01, among 32 inputs 1.32: the difference is 0.23 of the larger
+        return rows @ WEIGHTS * (1 + effect * len(rows))
+
+    model = subjects.ObjectSubject("f", FunctionRuntime(function, "f", ROWS))
+    with model.open(OpeningRequest(feeding(), False, ROWS)) as opened_model:
+        notes = [note for note in opened_model.notes if all(number in note for number in told)]
+    assert len(notes) == bool(told), notes
 
 
 @pytest.mark.parametrize("fails", [False, True])

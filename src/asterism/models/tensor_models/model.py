@@ -34,6 +34,9 @@ TRIALS = 16
 _LARGEST_CALL, _LARGEST_BYTES, _LARGE_ROW = 128, 16_000_000, 400_000
 #: Numbers that a model makes of a token at least.
 _A_TOKEN = 256
+#: The share of the largest number by which an answer alone differs from the one in a call, where
+#: more than last bits depend on how many rows a call has.
+_MORE_THAN_LAST_BITS = 1e-4
 #: Less work than this is not worth handing to a thread.
 _WORTHWHILE_S = 0.5e-3
 
@@ -126,6 +129,16 @@ class IndependentRows:
             self._grain = int(_WORTHWHILE_S / seconds * number) + 1
 
 
+def _difference(one: Rows, other: Rows) -> float:
+    """The largest difference of two answers, as a share of the largest number in them."""
+    gaps = np.abs(np.subtract(one, other, dtype=np.float64))
+    known = np.isfinite(gaps)
+    if not gaps[known].any():
+        return 0.0
+    numbers = np.abs([one[known], other[known]])
+    return float(gaps[known].max() / numbers.max())
+
+
 def _one_by_one(run: Run, values: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([run(values[i : i + 1]) for i in range(len(values))])
 
@@ -190,7 +203,7 @@ class FileModel:
         self.notes = tuple(self._feed.notes)
         fixed = 1 if signature.variables else self._runtime.fixed_batch
         items = asked.trial_items
-        some = np.resize(items, (max(TRIALS, fixed or 1), *items.shape[1:]))
+        some = np.resize(items, (max(TRIALS, fixed or batch or 1), *items.shape[1:]))
         try:
             fixed = self._settle(some, fixed) or batch
             tried = self._steps(some[: fixed or 1])
@@ -199,6 +212,8 @@ class FileModel:
                 if moved := self._outputs.move_channels(own, wanted):
                     self.notes = (*self.notes, *moved)
                     tried = self._steps(some[: fixed or 1])
+            if fixed and fixed == batch:
+                self.notes = (*self.notes, *self._size_of_calls(some, tried, fixed))
             workers = 1 if self._runtime.calls_alone else None
             self._rows = IndependentRows(self._run, fixed, some, self._runtime.sizes, workers)
         except UserError:
@@ -237,6 +252,26 @@ class FileModel:
             found = self._outputs.make_room(lambda n: run(some[n : n + 1]), TRIALS, self._rooms)
             self.notes = (*self.notes, *found)
         return fixed
+
+    def _size_of_calls(
+        self, some: NDArray[Any], tried: dict[str, Rows], number: int
+    ) -> tuple[str, ...]:
+        """A note where more than last bits depend on how many rows a call has, as in bfloat16.
+
+        Args:
+            some: at least ``number`` items.
+            tried: the answers to the first ``number`` of them in one call.
+        """
+        largest = 0.0
+        for place in range(min(TRIALS, number)):
+            for name, alone in self._steps(some[place : place + 1]).items():
+                largest = max(largest, _difference(alone[0], tried[name][place]))
+        if largest <= _MORE_THAN_LAST_BITS:
+            return ()
+        return (
+            f"its answers depend on how many inputs a call has, {number} here: an input alone gets "
+            f"one that differs by up to {largest:.1g} of the largest number",
+        )
 
     def predict(self, items: NDArray[Any]) -> Rows:
         """The compared outputs of items, one after the other, float32 ``(N, classes)``.

@@ -55,10 +55,17 @@ class EntryCondition(ParameterSection):
     """What a point of an experiment has to reach so that it is compared with the paper at all."""
 
     metric: str = Field(description="a number of the point, such as train_classifier:test_accuracy")
-    at_least: float = Field(description="the least that it may be")
+    at_least: float | None = Field(default=None, description="the least that it may be")
+    at_most: float | None = Field(default=None, description="the most that it may be")
     where: dict[Label, str] = Field(
         default={}, description="parameters of the points that this is asked of"
     )
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("at_least or at_most has to be given")
+        return self
 
 
 class ReproduceParams(ParameterSection):

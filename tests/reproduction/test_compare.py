@@ -124,12 +124,13 @@ def test_that_no_trial_failed_decides_only_where_the_papers_share_makes_it_impro
     assert judge_claim(claim, {"one": run(**{"a:x": 0.995, "a:n": 100})}).outcome == "reproduced"
 
 
-def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_path):
+@pytest.mark.parametrize("limit", [{"at_least": 0.86}, {"at_most": 0.14}])
+def test_points_that_miss_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_path, limit):
     settings = ReproduceParams(
         targets=["t"],
         metrics=["*"],
         scales={"small": ["seed=0"]},
-        entry=[{"metric": "a:right", "at_least": 0.86, "where": {"net": "b"}}],
+        entry=[{"metric": "a:right", "where": {"net": "b"}} | limit],
     )
     points = [
         recorded_point({"a:x": 1.0, "a:right": right, "t-p:x": 1.0}, {"net": net})
@@ -145,7 +146,7 @@ def test_points_below_the_entry_condition_are_in_no_claim_and_in_no_table(tmp_pa
     )
     verdict = judge_claim(small, {"one": kept})
     assert verdict.outcome == "not comparable"
-    assert "right is 0.2" in verdict.reason and "0.86" in verdict.reason
+    assert "right is 0.2" in verdict.reason and str(*limit.values()) in verdict.reason
     (tmp_path / "table.csv").write_text("net,found\nbig,4\nsmall,5\n")
     assert fill_table(TABLE, {"one": kept}, tmp_path)[0].runs == ()
 

@@ -177,12 +177,17 @@ def mark_inadmissible(
 def _admitted(point: RecordedPoint, conditions: Sequence[EntryCondition]) -> RecordedPoint:
     for condition in conditions:
         value = point.metrics.get(condition.metric)
-        if point.has(condition.where) and value is not None and value < condition.at_least:
-            name = condition.metric.rpartition(":")[2].replace("_", " ")
-            told = (
-                f"{name} is {four_digits(value)}, and has to be {four_digits(condition.at_least)}"
-            )
-            return replace(point, status=f"{BELOW_ENTRY}{told}")
+        if not point.has(condition.where) or value is None:
+            continue
+        name = f"{condition.metric.rpartition(':')[2].replace('_', ' ')} is {four_digits(value)}"
+        least, most = condition.at_least, condition.at_most
+        if least is not None and value < least:
+            told = f"{name}, and has to be at least {four_digits(least)}"
+        elif most is not None and value > most:
+            told = f"{name}, and has to be at most {four_digits(most)}"
+        else:
+            continue
+        return replace(point, status=f"{BELOW_ENTRY}{told}")
     return point
 
 

@@ -291,8 +291,12 @@ def test_a_batch_size_written_into_the_file_is_kept(tmp_path):
         outputs = MatMul (flat, weights)
     }}"""
     weights = np.full((64, CLASSES), 0.1, np.float32)
-    classifier = FileClassifier(write_onnx(tmp_path / "two.onnx", text, weights=weights), UNIT)
-    assert classifier.predict(images(5)) == pytest.approx(np.full((5, CLASSES), 0.25))
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, CLASSES, bias=False))
+    torch.nn.init.constant_(net[1].weight, 0.1)
+    torch.export.save(torch.export.export(net, (torch.zeros(2, 1, 8, 8),)), tmp_path / "two.pt2")
+    for path in (write_onnx(tmp_path / "two.onnx", text, weights=weights), tmp_path / "two.pt2"):
+        classifier = FileClassifier(path, UNIT)
+        assert classifier.predict(images(5)) == pytest.approx(np.full((5, CLASSES), 0.25))
 
 
 def test_a_model_that_raises_on_a_probe_image_is_rejected_with_that_reason(tmp_path):

@@ -205,15 +205,16 @@ class FileModel:
         items = asked.trial_items
         some = np.resize(items, (max(TRIALS, fixed or batch or 1), *items.shape[1:]))
         try:
-            fixed = self._settle(some, fixed) or batch
+            needed = self._settle(some, fixed)
+            fixed = needed or batch
             tried = self._steps(some[: fixed or 1])
             if wanted is not None and not self.streams:
                 own = {name: value.shape[1:] for name, value in tried.items()}
                 if moved := self._outputs.move_channels(own, wanted):
                     self.notes = (*self.notes, *moved)
                     tried = self._steps(some[: fixed or 1])
-            if fixed and fixed == batch:
-                self.notes = (*self.notes, *self._size_of_calls(some, tried, fixed))
+            if needed is None and batch is not None:
+                self.notes = (*self.notes, *self._size_of_calls(some, tried, batch))
             workers = 1 if self._runtime.calls_alone else None
             self._rows = IndependentRows(self._run, fixed, some, self._runtime.sizes, workers)
         except UserError:

@@ -151,6 +151,16 @@ def test_points_that_miss_the_entry_condition_are_in_no_claim_and_in_no_table(tm
     assert fill_table(TABLE, {"one": kept}, tmp_path)[0].runs == ()
 
 
+def test_of_several_measures_the_least_good_verdict_holds():
+    numbers = {"x": 1.0, "y": 0.5, "z": 1.0}
+    recorded = {"one": run(**{f"a:{name}": value for name, value in numbers.items()})}
+    each = [CLAIM.runs[0].model_copy(update={"value": "a:EACH"})]
+    for names, outcome in ((["x", "z"], "reproduced"), (["x", "y", "z"], "not reproduced")):
+        verdict = judge_claim(CLAIM.model_copy(update={"runs": each, "least_of": names}), recorded)
+        assert verdict.outcome == outcome
+        assert all(f"of {name}: " in verdict.reason for name in names)
+
+
 def test_what_is_not_reproduced_has_a_cause(monkeypatch):
     monkeypatch.chdir(ROOT)
     runs = largest_runs(mark_inadmissible(read_all_runs(), read_experiments()))

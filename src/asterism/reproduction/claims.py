@@ -25,6 +25,18 @@ SURPRISING = 0.05
 
 Section = TypeVar("Section", bound=ParameterSection)
 
+#: Stands in the names of numbers for each of a claim's ``least_of``.
+EACH = "EACH"
+
+#: The outcomes, those that serve a claim least first.
+_WORST_FIRST = (
+    Outcome.NOT_COMPARABLE,
+    Outcome.NOT_REPRODUCED,
+    Outcome.NOT_DECIDED,
+    Outcome.PARTLY,
+    Outcome.REPRODUCED,
+)
+
 #: What known answers of released tools, which are no statements of a paper, are filed under.
 RELEASED_TOOLS = "released tools"
 
@@ -45,6 +57,11 @@ class Claim(ParameterSection):
     )
     compared: list[Quantity] = Field(
         default=[], description="for rules that compare: the same experiments' other numbers"
+    )
+    least_of: list[str] = Field(
+        default=[],
+        description="what EACH stands for in the names of numbers, where the paper has several "
+        "measures: the claim is judged by each, and the least good verdict holds",
     )
     trials: str | None = Field(
         default=None,
@@ -78,6 +95,12 @@ class Claim(ParameterSection):
     def judged_by(self) -> Rule | None:
         """The rule with its options; None where nothing here compares."""
         return None if self.rule is None else configure(RULES, self.rule, self.options)
+
+    def measured_by(self, name: str) -> Claim:
+        """The claim by one of its measures, whose name stands in the place of :data:`EACH`."""
+        sides = ([q.named(EACH, name) for q in side] for side in (self.runs, self.compared))
+        runs, compared = sides
+        return self.model_copy(update={"runs": runs, "compared": compared})
 
     def words(self) -> str:
         """The rule in words; empty where there is none."""
@@ -123,7 +146,18 @@ def read_claims(folder: Path = CLAIMS) -> dict[str, list[Claim]]:
 
 
 def judge_claim(claim: Claim, runs: Mapping[str, RecordedRun]) -> ClaimVerdict:
-    """The verdict on a claim by the recorded runs."""
+    """The verdict on a claim by the recorded runs; of several measures the least good one."""
+    if not claim.least_of:
+        return _judge(claim, runs)
+    verdicts = [_judge(claim.measured_by(name), runs) for name in claim.least_of]
+    told = zip(claim.least_of, verdicts, strict=True)
+    return ClaimVerdict(
+        min((verdict.outcome for verdict in verdicts), key=_WORST_FIRST.index),
+        "; ".join(f"of {name}: {verdict.reason}" for name, verdict in told),
+    )
+
+
+def _judge(claim: Claim, runs: Mapping[str, RecordedRun]) -> ClaimVerdict:
     rule = claim.judged_by
     if rule is None:
         return ClaimVerdict(Outcome.NOT_COMPARABLE, claim.not_comparable or "")

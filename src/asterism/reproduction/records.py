@@ -222,6 +222,12 @@ class Quantity(ParameterSection):
         name = kind if kind == "processor_seconds" else rest.rpartition(".")[2]
         return name.replace("_", " ")
 
+    def named(self, placeholder: str, name: str) -> Quantity:
+        """The quantity, where its numbers' names have another name in a placeholder's place."""
+        names = {key: getattr(self, key) for key in ("value", "over", "minus")}
+        filled = {key: text and text.replace(placeholder, name) for key, text in names.items()}
+        return self.model_copy(update=filled)
+
     def sample(self, runs: Mapping[str, RecordedRun]) -> list[float]:
         """The number of each point that has it; none where the experiment has no run."""
         run = runs.get(self.experiment)

@@ -98,17 +98,13 @@ class Correlated(Rule):
         if self.averaged:
             places = np.unique(x)
             x, y = places, np.array([y[x == place].mean() for place in places])
-        if len(set(x)) < 2 or len(set(y)) < 2:
-            return ClaimVerdict(
-                Outcome.NOT_COMPARABLE, "too few different values for a correlation"
-            )
-        if len(x) < _FEWEST:
-            return ClaimVerdict(
-                Outcome.NOT_DECIDED, f"{len(x)} points are too few for a correlation"
-            )
-        if (different := min(len(set(x)), len(set(y)))) < _FEWEST:
-            told = f"{different} different values are too few for a correlation"
-            return ClaimVerdict(Outcome.NOT_DECIDED, told)
+        for number, counted in (
+            (len(x), "points"),
+            (min(len(set(x)), len(set(y))), "different values"),
+        ):
+            if number < _FEWEST:
+                told = f"too few {counted} for a correlation: {number}"
+                return ClaimVerdict(Outcome.NOT_DECIDED, told)
         found = stats.pearsonr(y, x)
         r, p = float(found.statistic), float(found.pvalue)
         told = f"r = {r:.3f} over {len(x)} points, p = {p:.3g}"

@@ -103,7 +103,7 @@ def lanes() -> list[Lane]:
             "`Lambda` and custom layers",
             {
                 "files as they are": "`.onnx` and `.pt2` by [`compare-libraries`]"
-                "(docs/libraries.md#your-own-files-as-they-are), `.onnx` by [`compare-versions`]"
+                "(docs/libraries.md#your-own-files-as-they-are) and [`compare-versions`]"
                 "(docs/versions.md)",
                 "layouts": "any that the layers take",
                 "outputs": "compared element by element",
@@ -115,7 +115,7 @@ def lanes() -> list[Lane]:
 
 def of_formats(names: Iterable[str]) -> list[str]:
     """Suffixes of files of these formats."""
-    known = {"keras": KERAS_SUFFIXES, "onnx": (".onnx",)}
+    known = {"keras": KERAS_SUFFIXES, "onnx": (".onnx",), "torch": (".pt2",)}
     return [suffix for name in names for suffix in known[name]]
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 import asterism
+from asterism.api.given import as_arrays, as_input_data, with_classes_of
 from asterism.core.messages.errors import UserError
 
 RNG = np.random.default_rng(0)
@@ -45,6 +47,76 @@ def test_states_of_a_module_are_those_that_its_layer_gives(first):
     assert found.to_frame().shape == (100, 8)
 
 
+class Whole(nn.Module):
+    """One recurrent layer, and scores of classes after its last step."""
+
+    def __init__(self, rnn, width):
+        super().__init__()
+        self.rnn, self.out = rnn, nn.Linear(width, 3)
+
+    def forward(self, x):
+        return self.out(self.rnn(x)[0][:, -1])
+
+
+class Steps(nn.Module):
+    """A cell that is called step by step."""
+
+    def __init__(self, cell):
+        super().__init__()
+        self.cell, self.out = cell(4, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        state = None
+        for step in x.unbind(1):
+            state = self.cell(step, state)
+        return self.out(state[0] if isinstance(state, tuple) else state)
+
+
+def of_layer(layer):
+    with torch.no_grad():
+        return layer(torch.tensor(SEQUENCES))[0].numpy()
+
+
+@pytest.mark.parametrize(
+    ("options", "width"), [({"bidirectional": True}, 12), ({"num_layers": 2}, 6)]
+)
+def test_states_of_two_directions_stand_side_by_side_and_the_upper_layer_has_the_states(
+    options, width
+):
+    net = Whole(nn.RNN(4, 6, batch_first=True, **options), width)
+    np.testing.assert_allclose(asterism.states(net, SEQUENCES).states, of_layer(net.rnn), atol=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("cell", "layer"), [(nn.LSTMCell, nn.LSTM), (nn.GRUCell, nn.GRU), (nn.RNNCell, nn.RNN)]
+)
+def test_a_cell_in_a_loop_has_the_states_of_a_layer(cell, layer, compiled):
+    net, whole = Steps(cell), layer(4, 6, batch_first=True)
+    whole.load_state_dict({f"{name}_l0": value for name, value in net.cell.state_dict().items()})
+    given = torch.compile(net, backend="eager") if compiled else net
+    found = asterism.states(given, SEQUENCES)
+    assert found.layer == "cell"
+    np.testing.assert_allclose(found.states, of_layer(whole), atol=1e-6)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_states_of_a_program_and_of_its_file_are_those_of_the_module(first, tmp_path):
+    net = Recurrent(first).eval()
+    free = ({0: torch.export.Dim.AUTO},)
+    program = torch.export.export(net, (torch.tensor(SEQUENCES[:2]),), dynamic_shapes=free)
+    torch.export.save(program, tmp_path / "net.pt2")
+    wanted = asterism.states(net, SEQUENCES)
+    for model, layer in ((program, "rnn"), (tmp_path / "net.pt2", "lstm")):
+        found = asterism.states(model, SEQUENCES)
+        assert found.layer == layer
+        np.testing.assert_allclose(found.states, wanted.states, atol=1e-6)
+        np.testing.assert_allclose(found.probabilities, wanted.probabilities, atol=1e-6)
+    assert asterism.states(program, SEQUENCES, layer="inner").states.shape == (20, 5, 7)
+    with pytest.raises(UserError, match=r"out.*inner, rnn"):
+        asterism.states(program, SEQUENCES, layer="out")
+
+
 def test_states_of_tests_are_held_against_those_of_the_sequences(tmp_path):
     """A test sequence reaches what the sequences have visited, by the chain's own definition."""
     torch.manual_seed(0)
@@ -65,6 +137,38 @@ def test_states_of_tests_are_held_against_those_of_the_sequences(tmp_path):
     assert halves.values == parted.values
     assert halves.verdict in halves.page(tmp_path / "halves.html").read_text("utf-8")
     assert "0.0%" in asterism.states(net, SEQUENCES[:1]).verdict
+
+
+def pictures(folder, classes):
+    """Pictures of a grey level for each class, in a folder for each."""
+    for number, name in enumerate(classes):
+        (folder / name).mkdir(parents=True)
+        for place in range(6):
+            level = np.full((8, 8), 60 * number + place, np.uint8)
+            Image.fromarray(level).save(folder / name / f"{place}.png")
+    return folder
+
+
+def test_folders_are_judged_and_a_class_has_its_number_in_both(tmp_path):
+    train = pictures(tmp_path / "train", ["cat", "dog", "owl"])
+    tests = pictures(tmp_path / "tests", ["dog", "owl"])
+    given = as_arrays(train)
+    assert given.labels.tolist() == [0] * 6 + [1] * 6 + [2] * 6
+    assert with_classes_of(given, as_arrays(tests)).labels.tolist() == [1] * 6 + [2] * 6
+    named = as_arrays(np.zeros((2, 3), np.float32), np.array(["owl", "cat"]))
+    assert with_classes_of(given, named).labels.tolist() == [2, 0]
+    with pytest.raises(UserError, match="hen"):
+        with_classes_of(given, as_arrays(pictures(tmp_path / "more", ["cat", "hen"])))
+    with pytest.raises(UserError, match="file"):
+        as_input_data(train, np.zeros(18, np.int64))
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(192, 9), nn.ReLU(), nn.Linear(9, 3))
+    few = ["importance.neurons=[2]"]
+    folders, arrays = (
+        asterism.judge_tests(net, *parts, overrides=few)
+        for parts in ((train, tests), (given.items, as_arrays(tests).items, given.labels))
+    )
+    assert folders.values == arrays.values
 
 
 def test_a_layer_that_is_none_is_named():

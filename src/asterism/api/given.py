@@ -22,7 +22,7 @@ from asterism.core.files.hashes import hash_arrays
 from asterism.core.files.limits import require_size_within_limit
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
-from asterism.data.classes import as_labels, number_classes
+from asterism.data.classes import as_labels, class_indices, number_classes
 from asterism.data.given import ArrayInputs, infer_kind, list_input_files, read_inputs
 from asterism.data.kinds import Shaping
 from asterism.models.formats import FunctionRuntime, Runtime, as_array
@@ -32,9 +32,9 @@ from asterism.models.tensor_models.subjects import FileSubject, ObjectSubject, S
 log = get_logger(__name__)
 
 
-def is_file(model: Any) -> bool:
-    """Whether a model is named by its file."""
-    return isinstance(model, str | os.PathLike)
+def is_file(given: Any) -> bool:
+    """Whether a model, inputs or labels are named by their file."""
+    return isinstance(given, str | os.PathLike)
 
 
 def is_program(model: Any) -> bool:
@@ -194,7 +194,9 @@ def as_input_data(inputs: Any, labels: Any = None) -> Path | ArrayInputs:
     """
     if isinstance(inputs, ArrayInputs):
         return inputs
-    if isinstance(inputs, str | os.PathLike):
+    if is_file(inputs):
+        if labels is not None and not is_file(labels):
+            raise UserError("labels of inputs in files are in a file too")
         return Path(inputs)
     if isinstance(inputs, Mapping):
         parts = {name: as_array(part) for name, part in inputs.items()}
@@ -221,20 +223,43 @@ def as_input_data(inputs: Any, labels: Any = None) -> Path | ArrayInputs:
     return ArrayInputs(items, as_labels(given, "labels"))
 
 
-def read_raw_arrays(path: Path, kind: str | None, labels: Path | None) -> ArrayInputs:
-    """Files as arrays, in no form of any model's.
+def as_arrays(inputs: Any, labels: Any = None, kind: str | None = None) -> ArrayInputs:
+    """Inputs of any form as arrays in memory, in no form of any model's: files are read.
 
     Args:
-        path: a file or a folder.
-        kind: of the inputs; None for what the files' names say.
-        labels: a file of labels.
+        inputs: see :func:`as_input_data`.
+        labels: see :func:`as_input_data`; of inputs in files, also integers or names ``(N,)``.
+        kind: of inputs in files; None for what the files' names say.
 
     Raises:
-        UserError: they cannot be read, or have several sizes.
+        UserError: they cannot be read, have several sizes, or do not fit together.
     """
-    kind = kind or infer_kind(list_input_files(path)) or "tensors"
-    read = read_inputs(path, kind, Shaping(), labels)
-    return ArrayInputs(read.items, read.labels, read.classes, read.names, read.notes)
+    own = labels if is_file(labels) else None
+    given = as_input_data(inputs, own if is_file(inputs) else labels)
+    if isinstance(given, ArrayInputs):
+        return given
+    kind = kind or infer_kind(list_input_files(given)) or "tensors"
+    read = read_inputs(given, kind, Shaping(), own and Path(own))
+    arrays = ArrayInputs(read.items, read.labels, read.classes, read.names, read.notes)
+    if labels is None or own is not None:
+        return arrays
+    labelled = as_arrays(read.items, labels)
+    return replace(arrays, labels=labelled.labels, classes=labelled.classes)
+
+
+def with_classes_of(first: ArrayInputs, other: ArrayInputs) -> ArrayInputs:
+    """Other inputs whose labels have the numbers that the names of classes have in the first.
+
+    Raises:
+        UserError: they have classes that the first ones have not.
+    """
+    if other.labels is None or first.labels is None or first.classes == other.classes:
+        return other
+    if missing := sorted(set(other.classes) - set(first.classes)):
+        raise UserError(f"the first inputs have no class {', '.join(missing)}")
+    numbers = class_indices(other.classes, first.classes)
+    labels = numbers[other.labels] if len(numbers) else other.labels
+    return replace(other, labels=labels, classes=first.classes)
 
 
 def _side_by_side(parts: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -284,11 +309,6 @@ def _parted(part: Any) -> tuple[Any, Any]:
             "wrap the model in a function of one array"
         )
     return part[0], part[1] if len(part) == 2 else None
-
-
-def file_or_none(labels: Any) -> Path | None:
-    """A file of labels; None where labels are none, or in memory."""
-    return Path(labels) if isinstance(labels, str | os.PathLike) else None
 
 
 def in_python(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.given import as_input_data, is_file, is_program, is_torch_module
+from asterism.api.given import as_arrays, is_file, is_program, is_torch_module, with_classes_of
 from asterism.api.lane_results import LaneResult
 from asterism.attacks.augmentation import AugmentationSet, InputSplit
 from asterism.attacks.methods import AttackParams
@@ -114,7 +114,7 @@ def judge_tests(
         model: a classifier or regressor: a module or an exported program of PyTorch, a model of
             Keras, or the file of either (``.keras``, ``.h5``, ``.pt2``).
         train: training inputs ``(N, …)`` as the model takes them, or pictures, uint8
-            ``(N, H, W, C)``; or a data set of such and labels.
+            ``(N, H, W, C)``; or a data set of such and labels, a file or a folder.
         test: test inputs, in the same form.
         train_labels: of the training inputs, integers ``(N,)``; None for those of the data set.
         test_labels: of the test inputs. Attacks need them, and so does the part of the page that
@@ -145,9 +145,8 @@ def judge_tests(
         ('1', True)
     """
     log_to_stderr()
-    given, tests = as_input_data(train, train_labels), as_input_data(test, test_labels)
-    if not isinstance(given, ArrayInputs) or not isinstance(tests, ArrayInputs):
-        raise UserError("inputs must be arrays: read the files first")
+    given = as_arrays(train, train_labels)
+    tests = with_classes_of(given, as_arrays(test, test_labels))
     root = packaged_conf().parent
     params = compose_changed_params(_Params, overrides, root)
     named = {p.stem: p for p in sorted((root / "conf/preprocessing").glob("*.yaml"))}
@@ -219,17 +218,19 @@ def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams)
     """A model of any form as one that is judged."""
     path = Path(model) if is_file(model) else None
     if path is not None and path.suffix == ".pt2":
+        from asterism.models.devices import require_device
         from asterism.models.foreign.torch_archive import rewrite_program
 
-        model = rewrite_program(path).module()
+        model = rewrite_program(path).module(require_device())
     elif path is not None:
         from asterism.models.keras_models.reading import load_keras
 
         model = load_keras(path)
     if is_torch_module(model) or is_program(model):
         from asterism.deepimportance.judged_torch import JudgedTorch
+        from asterism.models.torch_modules import plain_module
 
-        return JudgedTorch(model, items, preprocessing)
+        return JudgedTorch(plain_module(model), items, preprocessing)
     if not hasattr(model, "layers"):
         raise UserError(f"{type(model).__name__} is no model of Keras or PyTorch")
     from asterism.deepimportance.judged_keras import JudgedKeras

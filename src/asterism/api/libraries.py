@@ -103,6 +103,13 @@ def compare_libraries(
 
     Raises:
         UserError: the model cannot be read or exported, or no library is there.
+
+    Examples:
+        >>> import torch
+        >>> net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Softmax(dim=1))
+        >>> found = compare_libraries(net, torch.rand(8, 4), libraries=["pytorch_program"])
+        >>> found.verdict
+        'agree'
     """
     log_to_stderr()
     folder = tempfile.TemporaryDirectory(prefix="asterism-libraries-")
@@ -148,7 +155,7 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
         )
     import torch
 
-    from asterism.models.torch_modules import evaluation_mode
+    from asterism.models.torch_modules import evaluation_mode, plain_module
 
     target = folder / "model.pt2"
     if is_program(model):
@@ -159,7 +166,9 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
         raise UserError("a module is exported with its inputs: give an array or a tensor")
     with evaluation_mode(model):
         try:
-            program = torch.export.export(model, (torch.from_numpy(given.items.copy()),))
+            program = torch.export.export(
+                plain_module(model), (torch.from_numpy(given.items.copy()),)
+            )
         except Exception as error:
             raise UserError(f"PyTorch cannot export the module: {error}") from error
         torch.export.save(program, target)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.api.given import as_input_data, is_file, is_torch_module
+from asterism.api.given import as_arrays, is_file, is_program, is_torch_module, with_classes_of
 from asterism.api.lane_results import LaneResult
 from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import write_json
@@ -167,14 +167,16 @@ def states(
     (DeepStellar, Du et al., ESEC/FSE 2019). It is made when verdict, values or page are wanted.
 
     Args:
-        model: a Keras or ONNX file, a model of Keras, or a module of PyTorch that ends in scores of
-            classes ``(N, K)``.
-        sequences: an array or tensor ``(N, T, F)``, ``(N, T)`` of tokens, or a data set of such.
+        model: a file (``.keras``, ``.h5``, ``.onnx``, ``.pt2``), a model of Keras, or a module or
+            an exported program of PyTorch, which ends in scores of classes ``(N, K)``.
+        sequences: an array or tensor ``(N, T, F)``, ``(N, T)`` of tokens, a data set of such, or a
+            file of such.
         tests: the same of the tests; None to hold every second of the sequences against the others.
         labels: of the sequences, integers ``(N,)``; None for those of the data set, or none. Only
             sequences that are classified correctly make the chain.
         test_labels: of the tests.
-        layer: the layer; None for the last recurrent one.
+        layer: the layer; None for the last recurrent one. In PyTorch a layer, or a cell that is
+            called step by step, by its fully qualified name.
         overrides: of parameters, ``"abstraction.m=20"``.
 
     Raises:
@@ -199,12 +201,9 @@ def states(
     """
     log_to_stderr()
     params = compose_changed_params(_Params, overrides, packaged_conf().parent)
-    parts = [as_input_data(sequences, labels)]
+    given = [as_arrays(sequences, labels)]
     if tests is not None:
-        parts.append(as_input_data(tests, test_labels))
-    given = [part for part in parts if isinstance(part, ArrayInputs)]
-    if len(given) < len(parts):
-        raise UserError("sequences must be arrays: read the file first")
+        given.append(with_classes_of(given[0], as_arrays(tests, test_labels)))
     with ExitStack() as after:
         network = RecurrentModel(_engine(model, layer, given[0], after))
         found = []
@@ -233,8 +232,12 @@ def _engine(model: Any, layer: str | None, given: ArrayInputs, after: ExitStack)
         return engine_for(model, layer)
     if is_torch_module(model):
         from asterism.models.recurrent.torch_engine import TorchEngine
-        from asterism.models.torch_modules import evaluation_mode
+        from asterism.models.torch_modules import evaluation_mode, plain_module
 
         after.enter_context(evaluation_mode(model))
-        return TorchEngine(model, layer, given.items)
+        return TorchEngine(plain_module(model), layer, given.items)
+    if is_program(model):
+        from asterism.models.recurrent.torch_engine import ProgramEngine
+
+        return ProgramEngine(model.module(), layer)
     raise UserError(f"{type(model).__name__} is no recurrent network of Keras, ONNX or PyTorch")

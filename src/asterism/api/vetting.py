@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.api.given import (
+    as_arrays,
     as_input_data,
     as_subject_pair,
-    file_or_none,
     in_python,
     is_file,
-    read_raw_arrays,
 )
 from asterism.asking.question import resolve_question
 from asterism.asking.request import VetRequest
@@ -225,10 +224,8 @@ def vet(
     """
     log_to_stderr()
     with ExitStack() as after:
-        given = as_input_data(inputs, labels)
-        label_file = file_or_none(labels)
-        if isinstance(given, Path) and not (is_file(original) and is_file(compressed)):
-            given, label_file = read_raw_arrays(given, kind, label_file), None
+        files = is_file(original) and is_file(compressed)
+        given = as_input_data(inputs, labels) if files else as_arrays(inputs, labels, kind)
         pair = as_subject_pair(original, compressed, given, after)
         request = VetRequest(
             original=pair[0],
@@ -237,7 +234,7 @@ def vet(
             kind=kind,
             comparison=comparison,
             options=options,
-            labels=label_file,
+            labels=Path(labels) if isinstance(given, Path) and labels is not None else None,
             preprocessing=preprocessing,
             constants=[f"{name}={value}" for name, value in (constants or {}).items()],
             minutes=minutes,

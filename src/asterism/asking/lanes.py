@@ -24,7 +24,7 @@ IMPORTANCE, RECURRENT = "importance-driven coverage", "fuzz a recurrent network"
 _SEED = "seed for testing libraries"
 
 #: The formats of model files, for what does not read all of them.
-FORMATS_OF = {IMPORTANCE: ("keras",), RECURRENT: ("keras", "onnx"), _SEED: ("keras",)}
+FORMATS_OF = {IMPORTANCE: ("keras",), RECURRENT: ("keras", "onnx", "torch"), _SEED: ("keras",)}
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,8 @@ def _pair(path: Path, signature: Signature) -> tuple[bool, str]:
 
 
 def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
+    if signature.format == "torch":
+        return False, "the stages read Keras files; asterism.judge_tests in Python takes .pt2 too"
     if signature.format not in FORMATS_OF[IMPORTANCE]:
         return False, "relevance needs the layers of a Keras file (.keras, .h5)"
     reason = _no_image_classifier(signature)
@@ -96,7 +98,7 @@ def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
 
 def _recurrent(path: Path, signature: Signature) -> tuple[bool, str]:
     if signature.format not in FORMATS_OF[RECURRENT]:
-        return False, "states are read from Keras and ONNX files only"
+        return False, "states are read from Keras, ONNX and .pt2 files only"
     axes = [len(spec.shape) for spec in signature.inputs]
     if axes not in ([2], [3]):
         return False, (

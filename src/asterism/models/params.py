@@ -64,7 +64,7 @@ class RnnFile(ParameterSection):
     """The user's own recurrent network."""
 
     source: Literal["file"] = Field(description="it is a file of yours")
-    path: File = Field(description="a .keras, .h5, .hdf5 or .onnx file")
+    path: File = Field(description="a .keras, .h5, .hdf5, .onnx or .pt2 file")
     layer: str | None = Field(description="layer to profile; null: the last recurrent one")
 
 

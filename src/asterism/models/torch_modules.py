@@ -97,8 +97,7 @@ class ModuleRuntime(Runtime):
     @property
     def plain(self) -> torch.nn.Module:
         """The module, or of a compiled one the module that was compiled."""
-        module: torch.nn.Module = getattr(self.module, "_orig_mod", self.module)
-        return module
+        return plain_module(self.module)
 
     def running(self, module: torch.nn.Module) -> ModuleRuntime:
         """Another module in this one's place, which takes and gives the same."""
@@ -120,6 +119,12 @@ class ModuleRuntime(Runtime):
             tensors = [t.to(self._dtype) if t.dtype.is_floating_point else t for t in tensors]
         with torch.no_grad():
             return self.module(*tensors)
+
+
+def plain_module(module: torch.nn.Module) -> torch.nn.Module:
+    """The module, or of a compiled one the module that was compiled."""
+    plain: torch.nn.Module = getattr(module, "_orig_mod", module)
+    return plain
 
 
 @contextmanager

@@ -38,7 +38,8 @@ def open_rnn(path: Path, layer: str | None, *, isolated: bool = False) -> Recurr
     """A recurrent network with the hidden states of one layer.
 
     Args:
-        path: a Keras model (``.keras``, ``.h5``) or an ``.onnx`` file.
+        path: a Keras model (``.keras``, ``.h5``), an ``.onnx`` file or a program of PyTorch
+            (``.pt2``).
         layer: whose states to give; None for the last recurrent layer. In an ONNX file the name
             of an LSTM, GRU or RNN node, or of a tensor ``(N, T, H)``.
         isolated: run it in processes of its own, which costs time: for a file that may crash its
@@ -70,12 +71,16 @@ def open_engine(path: Path, layer: str | None) -> Engine:
     """The engine for the network of a file, in this process; see :func:`open_rnn`."""
     if path.suffix == ".onnx":
         return open_onnx(path, layer)
+    if path.suffix == ".pt2":
+        from asterism.models.recurrent.torch_engine import open_torch
+
+        return open_torch(path, layer)
     from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 
     if path.suffix not in KERAS_SUFFIXES:
         raise UserError(
             f"{path} is no recurrent network: the suffix must be "
-            f"{', '.join(KERAS_SUFFIXES)} or .onnx"
+            f"{', '.join(KERAS_SUFFIXES)}, .onnx or .pt2"
         )
     return engine_for(load_keras(path), layer)
 

@@ -88,7 +88,7 @@ def trained_file(folder: Path) -> Path:
 class _Note(ParameterSection):
     """What lies beside a network's file."""
 
-    file: Literal["model.keras", "model.h5", "model.hdf5", "model.onnx"]
+    file: Literal["model.keras", "model.h5", "model.hdf5", "model.onnx", "model.pt2"]
     layer: str | None
     graph: SequenceForm | None = None
     isolated: bool = False

@@ -9,6 +9,9 @@ from typing import Any
 from asterism.models.foreign.torch_archive import rewrite_program
 from asterism.models.signatures.signature import Signature, TensorSpec
 
+#: Operators that are whole recurrent layers.
+RECURRENT_OPERATORS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+
 #: Operators that give the same numbers in another form.
 _FORMS = {
     *("alias", "clone", "contiguous", "detach", "lift_fresh_copy", "to", "_to_copy", "dropout"),
@@ -55,6 +58,7 @@ def signature_of_graph(graph: Any, named: Callable[[str], str] = str) -> Signatu
         outputs=_specs(ends, named),
         operators=len(calls),
         quantised=sum("quantize" in operator_of(node.target) for node in calls),
+        recurrent=any(operator_of(node.target) in RECURRENT_OPERATORS for node in calls),
     )
 
 

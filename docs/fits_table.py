@@ -82,6 +82,9 @@ def lanes() -> list[Lane]:
             {
                 "layouts": "`(N, H, W, C)`",
                 "outputs": "classes, or an angle ([driving](docs/importance.md#driving-data))",
+                "also": "in Python, "
+                "[`judge_tests`](docs/importance.md#models-of-keras-and-pytorch) takes models of "
+                "PyTorch, and tables, sequences and tokens for both frameworks",
             },
         ),
         Lane(

@@ -8,7 +8,7 @@ from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.criteria.families import CriteriaParams
 from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit_criteria
-from asterism.deepimportance.heatmaps import compute_heatmaps
+from asterism.deepimportance.heatmaps import heatmaps_or_none
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.measurement import measure_augmented, save_combinations, save_fitted
 from asterism.deepimportance.params import ImportanceParams
@@ -54,7 +54,8 @@ def run(params: Params) -> None:
     )
     save_fitted(fitted, ARTIFACTS)
     save_combinations(measured, split.base, ARTIFACTS)
-    shown = compute_heatmaps(model, params.importance.relevance, data.test_images, data.test_labels)
-    shown.save(ARTIFACTS)
+    shown = heatmaps_or_none(model, params.importance.relevance, data.test_images, data.test_labels)
+    if shown is not None:
+        shown.save(ARTIFACTS)
     write_json(Path("metrics/measure_importance.json"), measured.metrics)
     write_table(PLOTS / "coverage.csv", measured.rows)

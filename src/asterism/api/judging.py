@@ -16,7 +16,7 @@ from asterism.attacks.augmentation import AugmentationSet, InputSplit
 from asterism.attacks.methods import AttackParams
 from asterism.config import compose_changed_params
 from asterism.core.files.artifacts import write_json
-from asterism.core.messages.console import get_logger, log_to_stderr
+from asterism.core.messages.console import log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.parameters.registry import unknown
@@ -24,8 +24,8 @@ from asterism.core.settings.yaml_files import read_yaml
 from asterism.criteria.families import CriteriaParams
 from asterism.data.given import ArrayInputs
 from asterism.deepimportance.fitting import FittedCriteria, fit_criteria
-from asterism.deepimportance.heatmaps import Heatmaps, compute_heatmaps
-from asterism.deepimportance.judged_model import JudgedModel
+from asterism.deepimportance.heatmaps import Heatmaps, heatmaps_or_none
+from asterism.deepimportance.judged_model import JudgedModel, are_pictures
 from asterism.deepimportance.measurement import AdequacyMeasurement, measure_augmented, save_fitted
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.images_and_scores import PreprocessingParams
@@ -33,8 +33,6 @@ from asterism.project import packaged_conf
 
 if TYPE_CHECKING:
     import polars as pl
-
-log = get_logger(__name__)
 
 
 class _Params(ParameterSection):
@@ -113,14 +111,16 @@ def judge_tests(
     Args:
         model: a classifier or regressor: a module or an exported program of PyTorch, a model of
             Keras, or the file of either (``.keras``, ``.h5``, ``.pt2``).
-        train: training inputs ``(N, …)`` as the model takes them, or pictures, uint8
-            ``(N, H, W, C)``; or a data set of such and labels, a file or a folder.
+        train: training inputs ``(N, …)`` as the model takes them, such as tables ``(N, F)``,
+            sequences ``(N, T, F)`` and tokens ``(N, T)``, or pictures, uint8 ``(N, H, W, C)``; or a
+            data set of such and labels, a file or a folder.
         test: test inputs, in the same form.
         train_labels: of the training inputs, integers ``(N,)``; None for those of the data set.
         test_labels: of the test inputs. Attacks need them, and so does the part of the page that
             shows the relevance of pixels.
-        layer: the subject layer; None for the last hidden one. In PyTorch, a module by its fully
-            qualified name, or an activation that is a function by its name in the exported graph.
+        layer: the subject layer; None for the last hidden one. A layer of Keras by its name. In
+            PyTorch, a module by its fully qualified name, or an activation that is a function by
+            its name in the exported graph.
         preprocessing: a name of ``conf/preprocessing``, which pictures go through.
         attacks: names such as ``fgsm``, for pictures. A share of the tests
             (``attack.base_share``) is then the test set that is judged; inputs that the attacks
@@ -128,8 +128,8 @@ def judge_tests(
         overrides: of parameters, ``"importance.neurons=[6]"``.
 
     Raises:
-        UserError: the model is of another kind, relevance has no way to the layer, it cannot be
-            attacked, or the inputs do not fit.
+        UserError: the model is of another kind, relevance has no way to the layer (the message
+            names what it cannot pass), it cannot be attacked, or the inputs do not fit.
 
     Examples:
         >>> import numpy as np
@@ -181,19 +181,12 @@ def judge_tests(
 def _relevance_of_pixels(
     judged: JudgedModel, tests: ArrayInputs, params: _Params
 ) -> Heatmaps | None:
-    """The relevance of pixels of labelled pictures in grey or colour.
-
-    None for other inputs, and where relevance has no way to the pixels, which is logged.
-    """
+    """The relevance of pixels of labelled pictures in grey or colour; None for other inputs."""
     items, labels = tests.items, tests.labels
-    shown = items.dtype == np.uint8 and items.ndim == 4 and items.shape[-1] in (1, 3)
+    shown = are_pictures(items) and items.shape[-1] in (1, 3)
     if not shown or labels is None or not judged.classifies:
         return None
-    try:
-        return compute_heatmaps(judged, params.importance.relevance, items, labels)
-    except UserError as error:
-        log.warning("the page shows no relevance of pixels", reason=str(error))
-        return None
+    return heatmaps_or_none(judged, params.importance.relevance, items, labels)
 
 
 def _parted(
@@ -235,4 +228,4 @@ def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams)
         raise UserError(f"{type(model).__name__} is no model of Keras or PyTorch")
     from asterism.deepimportance.judged_keras import JudgedKeras
 
-    return JudgedKeras(model, preprocessing)
+    return JudgedKeras(model, preprocessing, items)

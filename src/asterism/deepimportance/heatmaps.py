@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import write_arrays
+from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import build_composite
 from asterism.deepimportance.judged_model import Floats, JudgedModel
 from asterism.deepimportance.neurons import BATCH
 from asterism.deepimportance.params import RelevanceParams
+
+log = get_logger(__name__)
 
 #: Pictures of a class, and classes: a page is to be looked at.
 PER_CLASS, CLASSES = 3, 20
@@ -66,3 +70,17 @@ def compute_heatmaps(
         part = slice(start, start + BATCH)
         relevance.append(explain(images[part], labels[part]))
     return Heatmaps(images, np.concatenate(relevance), labels)
+
+
+def heatmaps_or_none(
+    model: JudgedModel,
+    params: RelevanceParams,
+    images: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+) -> Heatmaps | None:
+    """As :func:`compute_heatmaps`; None, which is logged, where relevance has no way to pixels."""
+    try:
+        return compute_heatmaps(model, params, images, labels)
+    except UserError as error:
+        log.warning("the page shows no relevance of pixels", reason=str(error))
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import keras
@@ -20,9 +21,15 @@ from asterism.deepimportance.judged_model import (
     JudgedModel,
     PixelExplainer,
     Recorder,
+    are_pictures,
 )
 from asterism.deepimportance.keras_layers import build_network
-from asterism.deepimportance.relevance import find_node_of_layer, propagate_relevance
+from asterism.deepimportance.relevance import (
+    find_node_of_layer,
+    find_relevance_carriers,
+    propagate_relevance,
+    require_path,
+)
 from asterism.deepimportance.tensor_ops import Tensor
 from asterism.models.images_and_scores import PreprocessingParams, model_input
 from asterism.models.keras_models.layers import (
@@ -49,8 +56,8 @@ class Propagator:
         dtype: the dtype of the computation; ``float64`` for checks.
 
     Raises:
-        UserError: a layer that relevance cannot pass; no layer of that name; or one at or behind
-            the scores, where relevance starts.
+        UserError: a layer that relevance cannot pass stands behind this one; no layer of that
+            name; or one at or behind the scores, where relevance starts.
     """
 
     def __init__(
@@ -66,6 +73,8 @@ class Propagator:
         self.network = build_network(model, low, high)
         self._composite = composite
         self._target = 0 if layer is None else find_node_of_layer(self.network, layer)
+        if layer is None:
+            require_path(self.network, 0, "the input")
         self._dtype = tf.as_dtype(dtype)
         shape = (None, *model.inputs[0].shape[1:])
         signature = [tf.TensorSpec(shape, self._dtype), tf.TensorSpec((None,), tf.int64)]
@@ -77,7 +86,7 @@ class Propagator:
         """Scores and relevance of a batch.
 
         Args:
-            inputs: ``(N, …)``, preprocessed as the model wants them.
+            inputs: ``(N, …)``, preprocessed as the model wants them; tokens too may be floats.
             outputs: int ``(N,)``, the output whose score is explained; each input's winner if None.
 
         Returns:
@@ -101,7 +110,7 @@ class Propagator:
         scores = values[self.network.start]
         scores = tf.reshape(scores, (tf.shape(x)[0], -1))
         chosen = tf.where(outputs < 0, tf.argmax(scores, axis=1), outputs)
-        seed = scores * tf.one_hot(chosen, tf.shape(scores)[1], dtype=x.dtype)
+        seed = scores * tf.one_hot(chosen, tf.shape(scores)[1], dtype=scores.dtype)
         seed = tf.reshape(seed, tf.shape(values[self.network.start]))
         return scores, propagate_relevance(
             self.network, self._composite, values, seed, self._target
@@ -115,16 +124,24 @@ def reduce_positions(values: Any, reduce: Callable[..., Any] = tf.reduce_mean) -
 
 
 class JudgedKeras(JudgedModel):
-    """A model of Keras that takes pictures.
+    """A model of Keras.
 
     Args:
         model: functional or sequential, one input and one output. Layers of models inside it are
             named ``inner.layer``.
         preprocessing: from grey levels to its input.
+        example: some inputs ``(n, …)`` as the model takes them, real numbers or tokens; or
+            pictures, uint8 ``(n, H, W, C)``, which None stands for.
     """
 
-    def __init__(self, model: keras.Model, preprocessing: PreprocessingParams) -> None:
+    def __init__(
+        self,
+        model: keras.Model,
+        preprocessing: PreprocessingParams,
+        example: NDArray[Any] | None = None,
+    ) -> None:
         self._whole = model
+        self._example = None if example is None or are_pictures(example) else example
         self.model, self.preprocessing = flatten_model(model), preprocessing
         self.name = model.name
         self.layers = [layer.name for layer in self.model.layers]
@@ -144,7 +161,8 @@ class JudgedKeras(JudgedModel):
     def hidden_layers(self) -> list[str]:
         """See :meth:`.JudgedModel.hidden_layers`."""
         scores = _score_layers(self.model)
-        inner = [layer for layer in self.model.layers if layer not in scores]
+        reached = [layer for layer in self.model.layers if layer.name in self._reached]
+        inner = [layer for layer in reached if layer not in scores]
         active = [layer.name for layer in inner if _activates(layer)]
         found = active or [layer.name for layer in inner if layer.weights]
         if not found:
@@ -168,7 +186,7 @@ class JudgedKeras(JudgedModel):
         compiled = tf.function(record, [tf.TensorSpec(shape, tf.float32)], autograph=False)
 
         def recorded(items: NDArray[Any]) -> tuple[list[Floats], Floats]:
-            *hidden, output = compiled(model_input(items, self.preprocessing))
+            *hidden, output = compiled(self._given(items))
             return [values.numpy() for values in hidden], output.numpy()
 
         return recorded
@@ -176,14 +194,14 @@ class JudgedKeras(JudgedModel):
     def explainer(self, layer: str, composite: Composite) -> Explainer:
         """See :meth:`.JudgedModel.explainer`."""
         propagate = self._propagator(layer, composite)
-        return lambda items: propagate.per_neuron(model_input(items, self.preprocessing))
+        return lambda items: propagate.per_neuron(self._given(items))
 
     def pixel_explainer(self, composite: Composite) -> PixelExplainer:
         """See :meth:`.JudgedModel.pixel_explainer`."""
         propagate = self._propagator(None, composite)
 
         def explained(items: NDArray[np.uint8], labels: NDArray[np.int64]) -> Floats:
-            _, found = propagate(model_input(items, self.preprocessing), labels)
+            _, found = propagate(self._given(items), labels)
             summed: Floats = found.sum(axis=-1)
             return summed
 
@@ -191,14 +209,39 @@ class JudgedKeras(JudgedModel):
 
     def on_pixels(self) -> PixelNetwork:
         """See :meth:`.JudgedModel.on_pixels`."""
+        if self._example is not None:
+            raise UserError(
+                f"{self.name} cannot be attacked: only networks of pictures, uint8 (N, H, W, C), "
+                "can be"
+            )
         return KerasNetwork(cut_softmax(self._whole), self.preprocessing)
+
+    @cached_property
+    def _reached(self) -> set[str]:
+        """Layers that relevance reaches if it can pass all others: not those of a gate."""
+        network = build_network(self.model)
+        carriers = find_relevance_carriers(network)
+        return {name for name, place in network.outputs_of.items() if place in carriers}
+
+    def _given(self, items: NDArray[Any]) -> Floats:
+        """What the model takes; an integer up to 2^24, as a token is, is a float32 too."""
+        if self._example is None:
+            return model_input(items, self.preprocessing)
+        return items.astype(np.float32, copy=False)
 
     def _propagator(self, layer: str | None, composite: Composite) -> Propagator:
         """Relevance at a layer, None: at the input."""
+        low, high = self._ends()
+        return Propagator(self.model, composite, layer, low=low, high=high)
+
+    def _ends(self) -> tuple[Any, Any]:
+        """The smallest and the largest value that an input can take."""
+        if self._example is not None:
+            return float(self._example.min()), float(self._example.max())
         channels = int(self.model.inputs[0].shape[-1])
         ends = np.stack([np.zeros((1, 1, channels)), np.full((1, 1, channels), 255.0)])
         low, high = self.preprocessing.apply(ends.astype(np.uint8)).astype(np.float64)
-        return Propagator(self.model, composite, layer, low=low[0, 0], high=high[0, 0])
+        return low[0, 0], high[0, 0]
 
 
 def _score_layers(model: keras.Model) -> list[Any]:

@@ -23,6 +23,11 @@ Explainer = Callable[[NDArray[np.generic]], tuple[Floats, Floats]]
 PixelExplainer = Callable[[NDArray[np.uint8], NDArray[np.int64]], Floats]
 
 
+def are_pictures(items: NDArray[np.generic]) -> bool:
+    """Whether inputs are pictures, uint8 ``(N, H, W, C)``; a model takes all others as they are."""
+    return items.dtype == np.uint8 and items.ndim == 4
+
+
 class JudgedModel(ABC):
     """A model with one input and one output, whose layers have neurons.
 

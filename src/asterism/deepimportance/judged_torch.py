@@ -21,6 +21,7 @@ from asterism.deepimportance.judged_model import (
     JudgedModel,
     PixelExplainer,
     Recorder,
+    are_pictures,
 )
 from asterism.deepimportance.network import LinearOperation
 from asterism.deepimportance.relevance import (
@@ -67,7 +68,7 @@ class JudgedTorch(JudgedModel):
     ) -> None:
         self.name = type(model).__name__
         self._preprocessing = preprocessing
-        self._pictures = example.dtype == np.uint8 and example.ndim == 4
+        self._pictures = are_pictures(example)
         real = [t for t in _state(model) if t.dtype.is_floating_point]
         self._like = real[0] if real else torch.zeros(())
         module = self._exported(model, example)

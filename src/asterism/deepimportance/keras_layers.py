@@ -16,12 +16,19 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import Registry
+from asterism.deepimportance.keras_calls import ImpassableLayerError, LayerCall
 from asterism.deepimportance.network import (
     ElementwiseOperation,
+    InputWeightedOperation,
     LinearOperation,
     Network,
+    OpaqueOperation,
+    Operation,
     RoutingOperation,
     WeightedSum,
+    gated,
+    layer_normalised,
+    shifted,
 )
 from asterism.models.keras_models.layers import (
     INERT,
@@ -32,7 +39,7 @@ from asterism.models.keras_models.layers import (
 )
 
 #: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
-Converter = Callable[[Any, Network, list[int]], int]
+Converter = Callable[[LayerCall, Network, list[int]], int]
 CONVERTERS: Registry[Converter] = Registry("layer")
 
 _NONNEGATIVE = {"relu", "relu6", "sigmoid", "softplus", "softmax", "exponential", "hard_sigmoid"}
@@ -44,6 +51,9 @@ def build_network(
 ) -> Network:
     """The operations of a Keras model, batch normalisation folded.
 
+    A layer that relevance cannot pass is an :class:`.OpaqueOperation`, which messages call by the
+    layer's name, what it does, and the kinds that are supported.
+
     Args:
         model: functional or sequential, with one input and one output; models inside it are
             opened, see :func:`asterism.models.keras_models.layers.flatten_model`.
@@ -51,8 +61,7 @@ def build_network(
         high: largest such value.
 
     Raises:
-        UserError: a layer of a kind that relevance cannot pass; the message names it and lists
-            the kinds that are supported. Or the model is not a graph of layers.
+        UserError: the model is not a graph of layers.
     """
     model = flatten_model(model)
     graph = keras_graph(model)
@@ -67,24 +76,32 @@ def build_network(
         for node in graph._nodes_by_depth[depth]:
             if node.is_input:
                 continue
-            layer = node.operation
-            kind = type(layer).__name__
-            if kind not in CONVERTERS:
-                raise _unsupported(layer, f"of kind {kind}")
-            inputs = [place[id(t)] for t in node.arguments.keras_tensors]
-            index = CONVERTERS[kind](layer, network, inputs)
+            calls = [LayerCall(node, number) for number in range(len(node.outputs))]
+            inputs = [place[id(t)] for t in calls[0].tensors]
+            for call, output in zip(calls, node.outputs, strict=True):
+                place[id(output)] = _add_call(call, graph, network, inputs)
             # A layer that is used several times is looked at where it is used first: Keras' own
             # ``layer.output``, from which activations are taken.
-            network.outputs_of.setdefault(layer.name, index)
-            place[id(node.outputs[0])] = index
+            network.outputs_of.setdefault(node.operation.name, place[id(node.outputs[0])])
+    last = place[id(graph.outputs[0])]
+    if last < len(network.nodes) - 1:  # behind it stand other outputs of its layer
+        network.add(RoutingOperation(lambda x: x, keeps_vector=True), last)
     return network.folded()
 
 
-def _unsupported(layer: Any, what: str) -> UserError:
-    return UserError(
-        f"relevance cannot pass the layer {layer.name!r} {what} "
-        f"(supported: {', '.join(CONVERTERS)})"
-    )
+def _add_call(call: LayerCall, graph: Any, network: Network, inputs: list[int]) -> int:
+    """Append a call's operations; one that no converter covers has a value, and no relevance."""
+    try:
+        if call.masked:
+            raise ImpassableLayerError("that leaves out masked steps")
+        if call.kind not in CONVERTERS or call.picked:
+            raise ImpassableLayerError(f"of kind {call.kind}")
+        return CONVERTERS[call.kind](call, network, inputs)
+    except ImpassableLayerError as error:
+        told = f"the layer {call.layer.name!r} {error} (supported: {', '.join(CONVERTERS)})"
+        if call.masked:
+            return network.add(OpaqueOperation(call.computed_from(graph), told), *inputs, 0)
+        return network.add(OpaqueOperation(call, told), *inputs)
 
 
 def _with_activation(layer: Any, network: Network, index: int) -> int:
@@ -107,14 +124,16 @@ def _bias(layer: Any, channels: int) -> NDArray[Any]:
 
 
 @CONVERTERS.register("Dense")
-def _dense(layer: Any, network: Network, inputs: list[int]) -> int:
+def _dense(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    layer = call.layer
     kernel = _array(layer.kernel)
     linear = LinearOperation("dense", tf.linalg.matmul, kernel, _bias(layer, kernel.shape[-1]))
     return _with_activation(layer, network, network.add(linear, *inputs))
 
 
 @CONVERTERS.register("Conv1D", "Conv2D", "Conv3D")
-def _convolution(layer: Any, network: Network, inputs: list[int]) -> int:
+def _convolution(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    layer = call.layer
     kernel = _array(layer.kernel)
     _channels_last(layer)
     # Causal is valid on an input with zeros before its first step.
@@ -143,14 +162,16 @@ def _depthwise(layer: Any, kernel: NDArray[Any], bias: NDArray[Any]) -> LinearOp
 
 
 @CONVERTERS.register("DepthwiseConv2D", "DepthwiseConv1D")
-def _depthwise_convolution(layer: Any, network: Network, inputs: list[int]) -> int:
+def _depthwise_convolution(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    layer = call.layer
     kernel = _array(layer.kernel)
     linear = _depthwise(layer, kernel, _bias(layer, kernel.shape[-2] * kernel.shape[-1]))
     return _with_activation(layer, network, network.add(linear, *inputs))
 
 
 @CONVERTERS.register("SeparableConv2D", "SeparableConv1D")
-def _separable_convolution(layer: Any, network: Network, inputs: list[int]) -> int:
+def _separable_convolution(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    layer = call.layer
     depthwise, pointwise = _array(layer.depthwise_kernel), _array(layer.pointwise_kernel)
     index = network.add(_depthwise(layer, depthwise, np.zeros(pointwise.shape[-2])), *inputs)
     bias = _bias(layer, pointwise.shape[-1])
@@ -160,7 +181,8 @@ def _separable_convolution(layer: Any, network: Network, inputs: list[int]) -> i
 
 @CONVERTERS.register("AveragePooling1D", "AveragePooling2D", "AveragePooling3D")
 @CONVERTERS.register("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D")
-def _average(layer: Any, network: Network, inputs: list[int]) -> int:
+def _average(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    layer = call.layer
     _channels_last(layer)
     one, zero = np.ones(()), np.zeros(())
     return network.add(
@@ -169,7 +191,8 @@ def _average(layer: Any, network: Network, inputs: list[int]) -> int:
 
 
 @CONVERTERS.register("BatchNormalization")
-def _batch_normalization(layer: Any, network: Network, inputs: list[int]) -> int:
+def _batch_normalization(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    layer = call.layer
     mean, variance = _array(layer.moving_mean), _array(layer.moving_variance)
     scale = 1 / np.sqrt(variance + layer.epsilon)
     if layer.scale:
@@ -178,16 +201,17 @@ def _batch_normalization(layer: Any, network: Network, inputs: list[int]) -> int
     if layer.center:
         shift = shift + _array(layer.beta)
     if layer.axis not in (-1, len(layer.input.shape) - 1):
-        raise UserError(f"the layer {layer.name!r} normalises axis {layer.axis}, not the last one")
+        raise ImpassableLayerError(f"that normalises axis {layer.axis}, not the last one")
     return network.add(_per_channel(scale, shift), *inputs)
 
 
 @CONVERTERS.register("Rescaling", "Normalization")
-def _rescaling(layer: Any, network: Network, inputs: list[int]) -> int:
+def _rescaling(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    layer = call.layer
     if isinstance(layer, keras.layers.Rescaling):
         scale, shift = np.asarray(layer.scale, float), np.asarray(layer.offset, float)
     elif layer.invert:
-        raise _unsupported(layer, "that inverts a normalisation")
+        raise ImpassableLayerError("that inverts a normalisation")
     else:
         scale = 1 / np.maximum(np.sqrt(_array(layer.variance)), keras.backend.epsilon())
         shift = -_array(layer.mean) * scale
@@ -207,85 +231,147 @@ def _per_channel(scale: Any, shift: Any) -> ElementwiseOperation:
 
 
 @CONVERTERS.register("Activation")
-def _activation_layer(layer: Any, network: Network, inputs: list[int]) -> int:
-    return _with_activation(layer, network, inputs[0])
+def _activation_layer(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    return _with_activation(call.layer, network, inputs[0])
 
 
 @CONVERTERS.register("ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax")
-def _activation_with_settings(layer: Any, network: Network, inputs: list[int]) -> int:
-    kind = type(layer).__name__
-    never_below_zero = kind == "Softmax" or (kind == "ReLU" and not layer.negative_slope)
+def _activation_with_settings(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    softmax = call.kind == "Softmax"
+    never_below_zero = softmax or (call.kind == "ReLU" and not call.layer.negative_slope)
     operation = ElementwiseOperation(
-        layer.call, nonnegative=never_below_zero, squashes=kind == "Softmax"
+        call.layer.call, nonnegative=never_below_zero, squashes=softmax
     )
     return network.add(operation, *inputs)
 
 
 @CONVERTERS.register(*INERT)
-def _nothing_at_inference(layer: Any, network: Network, inputs: list[int]) -> int:
+def _nothing_at_inference(call: LayerCall, network: Network, inputs: list[int]) -> int:
     return inputs[0]
 
 
 @CONVERTERS.register(*RESHAPING)
-def _reshapes(layer: Any, network: Network, inputs: list[int]) -> int:
-    return network.add(RoutingOperation(layer.call, keeps_vector=gives_other_axes(layer)), *inputs)
+def _reshapes(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    routing = RoutingOperation(call.layer.call, keeps_vector=gives_other_axes(call.layer))
+    return network.add(routing, *inputs)
 
 
 @CONVERTERS.register("RepeatVector", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D")
-def _moves(layer: Any, network: Network, inputs: list[int]) -> int:
-    return network.add(RoutingOperation(layer.call), *inputs)
+def _moves(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    return network.add(RoutingOperation(call.layer.call), *inputs)
 
 
 @CONVERTERS.register("UpSampling1D", "UpSampling2D")
-def _repeats(layer: Any, network: Network, inputs: list[int]) -> int:
-    if getattr(layer, "interpolation", "nearest") != "nearest":
-        raise UserError(
-            f"relevance cannot pass the layer {layer.name!r}: it interpolates "
-            f"{layer.interpolation}, only nearest is supported"
-        )
-    return network.add(RoutingOperation(layer.call), *inputs)
+def _repeats(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    interpolation = getattr(call.layer, "interpolation", "nearest")
+    if interpolation != "nearest":
+        raise ImpassableLayerError(f"that interpolates {interpolation}, only nearest is supported")
+    return network.add(RoutingOperation(call.layer.call), *inputs)
 
 
 @CONVERTERS.register("MaxPooling1D", "MaxPooling2D", "MaxPooling3D")
 @CONVERTERS.register("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D")
-def _maximum(layer: Any, network: Network, inputs: list[int]) -> int:
+def _maximum(call: LayerCall, network: Network, inputs: list[int]) -> int:
     """The winner takes all."""
-    _channels_last(layer)
-    return network.add(RoutingOperation(layer.call), *inputs)
+    _channels_last(call.layer)
+    return network.add(RoutingOperation(call.layer.call), *inputs)
 
 
 @CONVERTERS.register("Concatenate")
-def _concatenate(layer: Any, network: Network, inputs: list[int]) -> int:
-    return network.add(RoutingOperation(lambda *xs: tf.concat(xs, layer.axis)), *inputs)
+def _concatenate(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    return network.add(RoutingOperation(lambda *xs: tf.concat(xs, call.layer.axis)), *inputs)
 
 
 @CONVERTERS.register("Add")
-def _add(layer: Any, network: Network, inputs: list[int]) -> int:
-    return network.add(_sum(layer, (1.0,) * len(inputs)), *inputs)
+def _add(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    return network.add(_sum(call, (1.0,) * len(call.operands)), *inputs)
 
 
 @CONVERTERS.register("Subtract")
-def _subtract(layer: Any, network: Network, inputs: list[int]) -> int:
-    return network.add(_sum(layer, (1.0, -1.0)[: len(inputs)]), *inputs)
+def _subtract(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    return network.add(_sum(call, (1.0, -1.0)), *inputs)
 
 
 @CONVERTERS.register("Average")
-def _mean_of_tensors(layer: Any, network: Network, inputs: list[int]) -> int:
-    if not isinstance(layer, keras.Layer):  # keras.ops.average: a mean along an axis
-        raise _unsupported(layer, "that averages one tensor")
-    return network.add(_sum(layer, (1 / len(inputs),) * len(inputs)), *inputs)
+def _mean_of_tensors(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    if not isinstance(call.layer, keras.Layer):  # keras.ops.average: a mean along an axis
+        raise ImpassableLayerError("that averages one tensor")
+    return network.add(_sum(call, (1 / len(inputs),) * len(inputs)), *inputs)
 
 
-def _sum(layer: Any, weights: tuple[float, ...]) -> WeightedSum:
-    if len(weights) < 2:
-        raise _unsupported(layer, "that takes a constant and a tensor")
-    shapes = [tuple(t.shape[1:]) for t in layer.input]
+def _sum(call: LayerCall, weights: tuple[float, ...]) -> Operation:
+    """Of tensors of one shape; or ``keras.ops`` adds a constant to one, or subtracts it."""
+    shapes = [tuple(t.shape[1:]) for t in (*call.tensors, call.node.outputs[0])]
     if len(set(shapes)) > 1:
-        listed = " and ".join(map(str, shapes))
-        raise _unsupported(layer, f"that stretches one of its inputs, of shapes {listed}")
-    return WeightedSum(weights)
+        listed = " and ".join(map(str, shapes[:-1]))
+        raise ImpassableLayerError(f"that stretches one of its inputs, of shapes {listed}")
+    if any("float" not in t.dtype for t in call.tensors):
+        raise ImpassableLayerError("that computes with integers")
+    if len(call.tensors) == len(weights):
+        return WeightedSum(weights)
+    if isinstance(call.layer, keras.Layer) or len(weights) != 2:
+        raise ImpassableLayerError("that takes a constant and a tensor")
+    at = [isinstance(x, keras.KerasTensor) for x in call.operands].index(True)
+    return shifted(weights[at], weights[1 - at] * _array(call.operands[1 - at]))
+
+
+@CONVERTERS.register("Multiply")
+def _multiply(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    """By a constant; or by a gate, what a sigmoid or a softmax gives."""
+    if len(inputs) == 1 and call.tensors[0].shape == call.node.outputs[0].shape:
+        return network.add(ElementwiseOperation(call, nonnegative=False), *inputs)
+    gates = [network.is_squashed(index) for index in inputs]
+    if len(gates) != 2 or sum(gates) != 1:
+        raise ImpassableLayerError("that multiplies, but not one tensor by a sigmoid or softmax")
+    return network.add(gated(gates.index(True)), *inputs)
+
+
+@CONVERTERS.register("LayerNormalization")
+def _layer_normalization(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    layer, rank = call.layer, len(call.tensors[0].shape)
+    axes = sorted(axis % rank for axis in layer.axis)
+    if layer.rms_scaling or axes != list(range(axes[0], rank)):
+        raise ImpassableLayerError(f"that normalises axes {axes}, or by the root mean square")
+    scale, shift = (None if w is None else _array(w) for w in (layer.gamma, layer.beta))
+    return network.add(layer_normalised(axes, layer.epsilon, scale, shift), *inputs)
+
+
+@CONVERTERS.register("EinsumDense")
+def _einsum(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    return _einsum_dense(call.layer, network, *inputs)
+
+
+def _einsum_dense(layer: Any, network: Network, index: int) -> int:
+    """A dense layer over some axes, whose kernel ends with the output's last axis."""
+    taken, _, given = layer.equation.partition("->")
+    if taken[-1] != given[-1]:
+        raise ImpassableLayerError(f"that computes {layer.equation}")
+    kernel = _array(layer.kernel)
+    bias = np.zeros(kernel.shape[-1]) if layer.bias is None else _array(layer.bias)
+    linear = LinearOperation("dense", lambda x, k: ops.einsum(layer.equation, x, k), kernel, bias)
+    return _with_activation(layer, network, network.add(linear, index))
+
+
+@CONVERTERS.register("MultiHeadAttention")
+def _attention(call: LayerCall, network: Network, inputs: list[int]) -> int:
+    """The values of all heads are weighed by the scores that the layer itself tells."""
+    layer = call.layer
+    weighed = [i for i, t in enumerate(call.tensors) if t is call.argument("value")]
+    sequences = all(len(call.tensors[i].shape) == 3 for i in weighed)
+    if not weighed or not sequences or getattr(layer, "_use_gate", False):
+        raise ImpassableLayerError("whose values are constant, gated or no sequence (N, T, F)")
+
+    def scores(*xs: Any) -> Any:
+        """What each step counts for another, ``(N, heads, steps of queries, of values)``."""
+        return tf.cast(call.outputs(*xs[:-1], return_attention_scores=True)[1], xs[-1].dtype)
+
+    values = _einsum_dense(layer.value_dense, network, inputs[weighed[0]])
+    attention = InputWeightedOperation(
+        scores, lambda v, p: tf.einsum("nhqs,nshd->nqhd", p, v), weighed=len(inputs)
+    )
+    return _einsum_dense(layer.output_dense, network, network.add(attention, *inputs, values))
 
 
 def _channels_last(layer: Any) -> None:
     if getattr(layer, "data_format", "channels_last") != "channels_last":
-        raise UserError(f"the layer {layer.name!r} has its channels first; they must come last")
+        raise ImpassableLayerError("that has its channels first; they must come last")

@@ -17,7 +17,7 @@ An :class:`OpaqueOperation` has a value, and relevance has no way through it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -148,6 +148,46 @@ class InputWeightedOperation:
         )
 
 
+def shifted(weight: float, constant: Any) -> InputWeightedOperation:
+    """``weight * x + constant``, whose constant keeps its part of relevance."""
+    return InputWeightedOperation(lambda x: weight, lambda x, w: x * w, np.asarray(constant))
+
+
+def gated(gate: int) -> InputWeightedOperation:
+    """The product of two tensors, of which the one at this position takes no relevance.
+
+    Arras et al., "Explaining recurrent neural network predictions in sentiment analysis", WASSA
+    2017.
+    """
+    return InputWeightedOperation(lambda *xs: xs[gate], lambda x, w: x * w, weighed=1 - gate)
+
+
+def layer_normalised(
+    axes: Sequence[int],
+    epsilon: float,
+    scale: NDArray[Any] | None,
+    shift: NDArray[Any] | None,
+) -> InputWeightedOperation:
+    """Layer normalisation over the last axes, whose deviation is a weight.
+
+    Args:
+        axes: positions of the axes.
+        epsilon: added to the variance.
+        scale: of the lengths of these axes, or None.
+        shift: likewise.
+    """
+
+    def centred(x: Tensor) -> Tensor:
+        return x - find_tensor_ops(x).mean(x, axes)
+
+    def weights(x: Tensor) -> Tensor:
+        tensor_ops = find_tensor_ops(x)
+        inverse = (tensor_ops.mean(centred(x) ** 2, axes) + epsilon) ** -0.5
+        return inverse if scale is None else inverse * tensor_ops.constant(scale, x)
+
+    return InputWeightedOperation(weights, lambda x, w: centred(x) * w, shift)
+
+
 @dataclass(frozen=True)
 class OpaqueOperation:
     """Any other operation.
@@ -222,6 +262,12 @@ class Network:
         if isinstance(operation, ElementwiseOperation) and operation.squashes:
             return self.nodes[index].inputs[0]
         return last
+
+    def is_squashed(self, index: int) -> bool:
+        """Whether a node gives a softmax's or a sigmoid's numbers, perhaps in another form."""
+        while isinstance(self.nodes[index].operation, RoutingOperation):
+            index = self.nodes[index].inputs[0]
+        return bool(getattr(self.nodes[index].operation, "squashes", False))
 
     def values(self, x: Tensor) -> list[Tensor]:
         """The value of every node for a batch ``x`` of the network's input."""

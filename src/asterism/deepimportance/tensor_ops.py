@@ -23,6 +23,7 @@ class TensorOps:
         negative: ``min(x, 0)``.
         where: of a mask and two values, the first where the mask holds, else the second.
         total: the sum of tensors of one shape.
+        mean: of a tensor and axes, its mean along these, which keep the length 1.
         ratio: ``x / y``, and 0 where ``y`` is 0.
         gradient: of a function, its inputs and weights of its output, the weighted output's
             gradient by each input; None for an input that is no tensor of real numbers.
@@ -36,6 +37,7 @@ class TensorOps:
     negative: Callable[[Tensor], Tensor]
     where: Callable[[Tensor, Any, Any], Tensor]
     total: Callable[[Sequence[Tensor]], Tensor]
+    mean: Callable[[Tensor, Sequence[int]], Tensor]
     ratio: Callable[[Tensor, Tensor], Tensor]
     gradient: Callable[[Callable[..., Tensor], Sequence[Any], Tensor], list[Any]]
     if_any: Callable[[Tensor, Callable[[], Tensor], Callable[[], Tensor]], Tensor]
@@ -67,6 +69,7 @@ def _of_tensorflow() -> TensorOps:
         negative=lambda x: tf.minimum(x, 0),
         where=tf.where,
         total=tf.add_n,
+        mean=lambda x, axes: tf.reduce_mean(x, axes, keepdims=True),
         ratio=tf.math.divide_no_nan,
         gradient=gradient,
         if_any=lambda mask, then, otherwise: tf.cond(tf.reduce_any(mask), then, otherwise),
@@ -95,6 +98,7 @@ def _of_torch() -> TensorOps:
         negative=lambda x: x.clamp(max=0),
         where=torch.where,
         total=lambda xs: torch.stack(list(xs)).sum(0) if len(xs) > 1 else xs[0],
+        mean=lambda x, axes: x.mean(tuple(axes), keepdim=True),
         ratio=lambda x, y: torch.where(y == 0, torch.zeros_like(x), x / y),
         gradient=gradient,
         if_any=lambda mask, then, otherwise: then() if bool(mask.any()) else otherwise(),

@@ -25,6 +25,9 @@ from asterism.deepimportance.network import (
     Operation,
     RoutingOperation,
     WeightedSum,
+    gated,
+    layer_normalised,
+    shifted,
 )
 from asterism.models.formats import as_array
 from asterism.models.signatures.torch import modules_of, operator_of
@@ -309,16 +312,10 @@ def _normalised(call: GraphCall, epsilon: float, trains: bool) -> Operation | No
 @CONVERTERS.register("layer_norm")
 def _layer_norm(call: GraphCall) -> Operation | None:
     lengths, epsilon = call.argument(1, "normalized_shape"), call.argument(4, "eps", default=1e-5)
-    weight, bias = call.argument(2, "weight"), call.array(3, "bias")
     if not call.one:
         return None
-    axes = tuple(range(-len(lengths), 0))
-
-    def weights(x: Any) -> Any:
-        inverse = torch.rsqrt(x.var(axes, keepdim=True, unbiased=False) + epsilon)
-        return inverse if weight is None else inverse * weight.detach()
-
-    return InputWeightedOperation(weights, lambda x, w: (x - x.mean(axes, keepdim=True)) * w, bias)
+    weight, bias = call.array(2, "weight"), call.array(3, "bias")
+    return layer_normalised(range(-len(lengths), 0), epsilon, weight, bias)
 
 
 @CONVERTERS.register("add", "add_")
@@ -340,20 +337,19 @@ def _sum(call: GraphCall, sign: float) -> Operation | None:
         shapes = {call.shape(node) for node in call.inputs}
         return WeightedSum((1.0, sign)) if len(shapes) == 1 else None
     weight, constant = (1.0, sign * _number(other)) if call.one else (sign, _number(one))
-    return InputWeightedOperation(lambda x: weight, lambda x, w: x * w, np.asarray(constant))
+    return shifted(weight, constant)
 
 
 @CONVERTERS.register("mul", "div")
 def _scale(call: GraphCall) -> Operation | None:
-    """By a constant; or by a gate, which takes no relevance (Arras et al., WASSA 2017)."""
+    """By a constant; or by a gate."""
     if not _is_tensor(call):
         return None
     if call.one or (len(call.inputs) == 1 and call.operator == "mul"):
         return ElementwiseOperation(call, nonnegative=False)
     gates = [_is_squashed(node) for node in call.inputs]
     if call.operator == "mul" and sum(gates) == 1:
-        gate = gates.index(True)
-        return InputWeightedOperation(lambda *xs: xs[gate], lambda x, w: x * w, weighed=1 - gate)
+        return gated(gates.index(True))
     return None
 
 

@@ -135,7 +135,11 @@ def test_the_overrides_that_are_told_compose(model, lanes, file):
         (signature((None, 3, None, None)), COVERAGE, "its images have a free size"),
         (signature(IMAGE, output=(None, 4, 10)), PAIR, "its first output is no row of scores; vet"),
         (signature(IMAGE, format="onnx"), COVERAGE, "relevance needs the layers of a Keras file"),
-        (signature(SEQUENCE, format="tflite"), FUZZ, "states are read from Keras, ONNX and .pt2 files"),
+        (
+            signature(SEQUENCE, format="tflite"),
+            FUZZ,
+            "states are read from Keras, ONNX and .pt2 files",
+        ),
         (signature(SEQUENCE), FUZZ, "it has no recurrent layer"),
         (signature(IMAGE, format="tflite"), SEED, "seeds are rebuilt from the layers of a Keras"),
     ],

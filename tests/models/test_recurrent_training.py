@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import onnx
 import pytest
+import torch
 from endless_onnx import endless_rnn
 from small_trainings import digits, recurrent
 
@@ -139,10 +140,33 @@ def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_pat
     onnx.checker.check_model(tmp_path / "stored" / "model.onnx")
 
 
+class LastStep(torch.nn.Module):
+    """Scores of classes after the last row of an image."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.out = torch.nn.GRU(28, 5, batch_first=True), torch.nn.Linear(5, 10)
+
+    def forward(self, x):
+        return self.out(self.rnn(x)[0][:, -1])
+
+
+def test_a_program_of_pytorch_is_stored_and_run(tmp_path):
+    net, free = LastStep().eval(), ({0: torch.export.Dim.AUTO},)
+    program = torch.export.export(net, (torch.zeros(2, 28, 28),), dynamic_shapes=free)
+    torch.export.save(program, tmp_path / "net.pt2")
+    params = RnnFile(source="file", path=str(tmp_path / "net.pt2"), layer=None)
+    stored = store_file(params, 10, tmp_path / "stored")
+    with torch.no_grad():
+        expected = net.rnn(torch.from_numpy(rows_as_steps(digits().test_images)))[0].numpy()
+    for network in (stored, open_trained(tmp_path / "stored")):
+        assert network.run(digits().test_images)[1] == pytest.approx(expected, abs=1e-6)
+
+
 def test_an_architecture_without_weights_is_rejected(tmp_path):
     (tmp_path / "net.json").write_text("{}")
     params = RnnFile(source="file", path=str(tmp_path / "net.json"), layer=None)
-    with pytest.raises(UserError, match=r"\.keras, \.h5, \.hdf5 or \.onnx"):
+    with pytest.raises(UserError, match=r"\.keras, \.h5, \.hdf5, \.onnx or \.pt2"):
         store_file(params, 10, tmp_path / "stored")
 
 

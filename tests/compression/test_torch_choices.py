@@ -52,12 +52,13 @@ def test_networks_are_trained_compressed_and_searched(tmp_path, monkeypatch):
     ran("train_classifier")
     accuracy = read_json(tmp_path / "metrics/train_classifier.json")["test_accuracy"]
     assert accuracy > 0.3
-    for name in (*QUANTISED, "torch_pruned", "torch_distilled"):
+    methods = (*QUANTISED, "torch_pruned", "torch_distilled")
+    for name in methods:
         ran("compress", name)
         facts = read_json(tmp_path / f"metrics/compress-{name}.json")
         assert facts["original_accuracy"] == pytest.approx(accuracy, abs=0.02)
         assert facts["agreement"] > 0.5
-    for stage in (["train_classifier"], ["compress", "torch_static_pt2e"]):
+    for stage in (["train_rnn"], ["train_classifier"], *(["compress", name] for name in methods)):
         assert_another_process_writes_the_same(tmp_path, *stage)
     ran("trigger", "torch_weight_only")
     found = list((tmp_path / "artifacts/trigger/torch_weight_only").glob("*/triggers.npz"))

@@ -13,8 +13,12 @@ from asterism.deepimportance.composites import COMPOSITES, RuleSettings
 from asterism.deepimportance.heatmaps import compute_heatmaps
 from asterism.deepimportance.judged_keras import JudgedKeras
 from asterism.deepimportance.judged_torch import JudgedTorch
+from asterism.deepimportance.neurons import sum_neuron_relevance
+from asterism.models.architectures.convolutional import lenet5
 from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.training.torch_copies import TorchCopy
 from deepimportance.test_heatmaps import RULES
+from models.small_trainings import digits
 from thinning import every
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -119,6 +123,21 @@ def test_tests_are_judged_as_keras_judges_them():
     assert found.combinations == wanted.combinations
     assert found.values == pytest.approx(wanted.values, abs=1e-5)
     assert net.training, "the module is as it was"
+
+
+@pytest.mark.slow
+def test_lenet_5_has_the_same_important_neurons_on_held_out_pictures():
+    model, data = lenet5((28, 28, 1), 10), digits(None, None)
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.fit(UNIT.apply(data.train_images), data.train_labels, epochs=3, verbose=0)
+    given, labels = data.test_images, data.test_labels
+    judged = JudgedKeras(model, UNIT), JudgedTorch(TorchCopy(model), given, UNIT)
+    ours, theirs = (
+        sum_neuron_relevance(one, RULES, one.find_layer(None), given, labels) for one in judged
+    )
+    assert ours.inputs.sum() > len(given) / 2
+    assert np.array_equal(ours.inputs, theirs.inputs)
+    assert np.array_equal(ours.ranking(), theirs.ranking())
 
 
 @pytest.mark.slow

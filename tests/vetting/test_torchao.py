@@ -100,16 +100,24 @@ def test_a_file_with_wrapped_weights_is_not_opened(digits, tmp_path):
         open_runtime(path)
 
 
-def dynamic_graph(net, rows):
-    """A graph in which PT2E quantised the dense layers, with the ranges of each call."""
-    pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
+def x86_quantiser(**options):
+    """PT2E's quantiser of all layers that it knows."""
     x86 = import_quietly("torchao.quantization.pt2e.quantizer.x86_inductor_quantizer")
     quantiser = x86.X86InductorQuantizer()
-    quantiser.set_global(x86.get_default_x86_inductor_quantization_config(is_dynamic=True))
+    return quantiser.set_global(x86.get_default_x86_inductor_quantization_config(**options))
+
+
+def graph_by(quantiser, net, rows):
+    pt2e = import_quietly("torchao.quantization.pt2e.quantize_pt2e")
     prepared = pt2e.prepare_pt2e(exported(net, rows).module(), quantiser)
     prepared(rows)
     converted = pt2e.convert_pt2e(prepared)
     return torch.fx.GraphModule(converted, converted.graph)
+
+
+def dynamic_graph(net, rows):
+    """A graph in which PT2E quantised the dense layers, with the ranges of each call."""
+    return graph_by(x86_quantiser(is_dynamic=True), net, rows)
 
 
 @pytest.mark.parametrize("quantise", every(2, [quantise_graph, dynamic_graph]))
@@ -169,6 +177,18 @@ def test_all_of_a_graph_in_float_is_the_original(quantise, digits):
         errors = pair.errors(lambda module: module(rows), lambda module: module(rows))
     assert {e.node for e in errors if e.own is not None} == set(names)
     assert all(0 < e.own.relative_l2 < 0.05 for e in errors if e.own is not None)
+
+
+def test_the_told_line_leaves_modules_in_float_as_the_repair_does(digits):
+    net, rows, _ = digits
+    pair = choose_part_exchange(net, graph_by(x86_quantiser(), net, rows))
+    scope = {"quantizer": x86_quantiser(), "kept": ["body.2", "head"]}
+    exec(pair.applied_by, scope)
+    told = graph_by(scope["quantizer"], net, rows)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            told(rows), pair.in_float(scope["kept"])(rows), rtol=1e-4, atol=1e-4
+        )
 
 
 def test_exported_programs_are_repaired_too(digits):

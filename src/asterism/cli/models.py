@@ -1,4 +1,4 @@
-"""Commands about model files: check, vet, pairs, pack."""
+"""Commands about model files: check, vet, pack."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ tells whether it is current, so do not edit it.
 
 ```sh
 make reproduce SCALE=smoke                 # minutes, on digits: shows that all of it runs
-make reproduce SCALE=small MODELS=FOLDER   # 5 hours of a processor; FOLDER: published models
+make reproduce SCALE=small MODELS=FOLDER   # 4 hours of a processor; FOLDER: published models
 asterism reproduce dflare_mnist --scale full
 asterism compare
 ```

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 from recorded_runs import recorded_point, recorded_run
 from typer.testing import CliRunner
 
@@ -64,7 +65,9 @@ def test_the_page_is_current_with_the_results(monkeypatch):
 
 def test_claims_and_tables_name_experiments_and_metrics_that_there_are():
     known = read_experiments(ROOT / "conf")
-    for claim in (claim for own in read_claims(ROOT / "results/claims").values() for claim in own):
+    claims = [c for own in read_claims(ROOT / "results/claims").values() for c in own]
+    each = [c.measured_by(name) for c in claims for name in c.least_of]
+    for claim in [*(c for c in claims if not c.least_of), *each]:
         for quantity in [*claim.runs, *claim.compared]:
             metrics = known[quantity.experiment].settings.metrics
             for name in filter(None, (quantity.value, quantity.over, quantity.minus)):
@@ -159,6 +162,8 @@ def test_of_several_measures_the_least_good_verdict_holds():
         verdict = judge_claim(CLAIM.model_copy(update={"runs": each, "least_of": names}), recorded)
         assert verdict.outcome == outcome
         assert all(f"of {name}: " in verdict.reason for name in names)
+    with pytest.raises(ValidationError, match="EACH"):
+        Claim.model_validate(CLAIM.model_dump() | {"least_of": ["x", "z"]})
 
 
 def test_what_is_not_reproduced_has_a_cause(monkeypatch):

@@ -25,7 +25,7 @@ SURPRISING = 0.05
 
 Section = TypeVar("Section", bound=ParameterSection)
 
-#: Stands in the names of numbers for each of a claim's ``least_of``.
+#: Stands in the names of numbers for each measure of a claim's ``least_of``.
 EACH = "EACH"
 
 #: The outcomes, those that serve a claim least first.
@@ -86,6 +86,8 @@ class Claim(ParameterSection):
             raise ValueError(f"{self.id} has trials and no percentage of the paper's")
         if (self.cause is None) != (not self.why):
             raise ValueError(f"{self.id} needs both a cause and why, or neither")
+        if any(EACH in q.value for q in (*self.runs, *self.compared)) != bool(self.least_of):
+            raise ValueError(f"{self.id} needs both least_of and {EACH} in its numbers, or neither")
         rule = self.judged_by
         if rule is not None and not (self.runs and rule.takes_two == bool(self.compared)):
             raise ValueError(f"{self.id} does not give what its rule {self.rule} compares")
@@ -98,9 +100,10 @@ class Claim(ParameterSection):
 
     def measured_by(self, name: str) -> Claim:
         """The claim by one of its measures, whose name stands in the place of :data:`EACH`."""
-        sides = ([q.named(EACH, name) for q in side] for side in (self.runs, self.compared))
-        runs, compared = sides
-        return self.model_copy(update={"runs": runs, "compared": compared})
+        runs, compared = (
+            [quantity.named(EACH, name) for quantity in side] for side in (self.runs, self.compared)
+        )
+        return self.model_copy(update={"runs": runs, "compared": compared, "least_of": []})
 
     def words(self) -> str:
         """The rule in words; empty where there is none."""

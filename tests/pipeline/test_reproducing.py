@@ -27,7 +27,7 @@ from asterism.reproduction.records import (
 from asterism.sweep.point import KEPT, PointRecord
 from places import ROOT
 
-NAME = "dflare_success_lenet1"
+NAME = "dflare_released_lenet1"
 RESULTS = Path("results/reproduction")
 RECORD = PointRecord(
     number=0,

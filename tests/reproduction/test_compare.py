@@ -218,8 +218,8 @@ def test_a_row_has_its_runs_seeds_and_columns_that_the_paper_lacks(tmp_path):
         "one (small, 3 runs of 50 to 60 seeds)", "one (small, 2 runs of 50 seeds)",
     )  # fmt: skip
     assert (small.runs, [cell.here for cell in small.cells]) == ((), [None, None])
-    (only,) = fill_table(TABLE.model_copy(update={"only_rows": True, "sizes": []}), runs, tmp_path)
-    assert (only.keys, only.runs[0]) == (("big",), "one (small, 3 runs)")
+    big, _ = fill_table(TABLE.model_copy(update={"sizes": []}), runs, tmp_path)
+    assert (big.keys, big.runs[0]) == (("big",), "one (small, 3 runs)")
 
 
 def test_what_is_known_of_a_cause_stands_beside_a_verdict_that_needs_it():
@@ -235,10 +235,10 @@ def test_the_page_sums_the_time_of_the_scales_that_have_a_limit():
         comparison_page({}, [], {}, [told, run("other"), run("third", "smoke")], []).split()
     )
     assert (
-        "`SCALE=small`: the recorded runs (2) took 0.2 minutes by the clock. Their processor time "
-        "is recorded for 1: 1.5 minutes. Not for `other`." in text
+        "`SCALE=small`: the 2 recorded runs took 1.5 minutes of processor time. It is not recorded "
+        "for `other`." in text
     )
-    assert "`SCALE=smoke`: the recorded runs (1) took 0.1 minutes by the clock." in text
+    assert "`SCALE=smoke`: the 1 recorded runs took 0 minutes of processor time." in text
     assert "take 6 minutes" in text
     assert "`SCALE=full`" not in text
 
@@ -262,15 +262,15 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
         for search in ("dflare", "dflare_r")
         for name, value in (("success_rate", 1.0), ("mean_queries", 80.0), ("seeds", 500))
     }
-    write_run(run("dflare_success_lenet1", "full", **metrics))
+    write_run(run("dflare_released_lenet1", "full", **metrics))
     write_comparison(False, print)
     text = Path("docs/reproduction.md").read_text(encoding="utf-8")
     assert (
         "| MNIST | LeNet-1 | Quantization-8-bit | 100 / 100 ± 0 | 83.97 / 80 ± 0 | 99.4 | 5,812 "
-        "| dflare_success_lenet1 (full, 3 runs of 500 seeds) |" in text
+        "| dflare_released_lenet1 (full, 3 runs of 500 seeds) |" in text
     )
     assert (
-        "| `dflare_success_lenet1` | full | 3 of 3 | 6 (beside other work) | not recorded | 10 "
+        "| `dflare_released_lenet1` | full | 3 of 3 | 6 (beside other work) | not recorded | 10 "
         "| 2026-01-02 |" in text
     )
     assert "contradicts itself on CIFAR-10" in text
@@ -303,11 +303,11 @@ def test_a_page_that_is_not_current_is_told(root):
     assert CliRunner().invoke(app, ["compare"]).output.startswith("docs/reproduction.md is written")
     done = CliRunner().invoke(app, ["compare", "--check"])
     assert (done.exit_code, done.output) == (0, "docs/reproduction.md is current\n")
-    write_run(run("dflare_success_lenet1", "full", **{"trigger-file:dflare.mean_queries": 1.0}))
+    write_run(run("dflare_released_lenet1", "full", **{"trigger-file:dflare.mean_queries": 1.0}))
     with pytest.raises(UserError, match=r"docs/reproduction.md, docs/images"):
         write_comparison(True, print)
     write_comparison(False, print)
-    Path("results/reproduction/dflare_success_lenet1-full.json").unlink()
+    Path("results/reproduction/dflare_released_lenet1-full.json").unlink()
     with pytest.raises(UserError, match=r"reproduction.md, docs/images/reproduction/dflare_table4"):
         write_comparison(True, print)
     write_comparison(False, print)
@@ -341,9 +341,9 @@ def test_wrong_data_is_one_line(root, file, old, new, message):
 
 
 def test_damaged_records_are_one_line(root):
-    write_run(run("dflare_success_lenet1", "full"))
-    path = Path("results/reproduction/dflare_success_lenet1-full.json")
+    write_run(run("dflare_released_lenet1", "full"))
+    path = Path("results/reproduction/dflare_released_lenet1-full.json")
     record = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(record | {"points": 3}), encoding="utf-8")
-    with pytest.raises(UserError, match=r"dflare_success_lenet1-full.json .*'points'"):
+    with pytest.raises(UserError, match=r"dflare_released_lenet1-full.json .*'points'"):
         render_page(Path())

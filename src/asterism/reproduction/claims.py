@@ -243,7 +243,6 @@ class PaperTable(ParameterSection):
         description="metrics in which PAIR stands for the row's: the first recorded one is the "
         "number of a run's seeds",
     )
-    only_rows: bool = Field(default=False, description="leave out rows that are not in rows")
     not_run: str = Field(description="why the other rows have no run")
     note: str = ""
 

@@ -24,58 +24,60 @@ it from `results/` and the entry conditions of `conf/experiment/`, and `asterism
 tells whether it is current, so do not edit it.
 
 ```sh
-make reproduce SCALE=smoke                 # minutes, on digits: shows that all of it runs
-make reproduce SCALE=small MODELS=FOLDER   # 4 hours of a processor; FOLDER: published models
+make reproduce SCALE=smoke                 # 6 minutes, on digits: shows that all of it runs
+make reproduce SCALE=small MODELS=FOLDER   # 3 hours on two cores, 4 of processor time
 asterism reproduce dflare_mnist --scale full
 asterism compare
 ```
+
+FOLDER holds the published models that the heads of the experiments' files name.
 
 | scale | what it is |
 |---|---|
 | `smoke` | a few seeds and inputs of digits: shows that an experiment runs, and is never compared |
 | `small` | the paper's data and models as far as minutes allow, with fewer seeds, images and runs |
-| `full` | the paper's seeds or sizes, as far as two cores go in hours |
+| `full` | more seeds, images and runs, up to the paper's, as far as two cores go in hours |
 
-Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). If possible,
-its stages come from the cache. A run that was killed resumes, and no stage runs twice. `asterism
+Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). Stages
+that have run before come from the cache, and a run that was killed resumes. `asterism
 reproduce` records the numbers of each point in `results/reproduction/`.
 
 ## How to read it
 
-A cell such as *100 / 99.8 ± 0.1* gives the paper's value, then the mean of the runs, then half of
-the 95% interval (Student's t over the runs). A dash means that the paper has no value. A single
-value is the paper's: nothing has been run. The last column names the experiment, its scale, its
-runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to 62.8;
-5 runs)* gives the mean, its 95% interval and the number of runs. If a claim is about the mean of
-several networks, each network counts as one run, with a mean of its own; if it compares two
-numbers, each run of each network counts. A verdict follows from a rule, which is described under
-each list of claims:
+A cell such as *100 / 99.8 ± 0.1* gives the paper's value, then the mean of the runs, then half the
+width of the 95% interval (Student's t over the runs). A dash means that the paper has no value. A
+single value is the paper's: nothing has been run. In a table of a paper, the last column names the
+experiment, its scale, its runs and the seeds of each run. A run is a point of the sweep. A reason
+such as *57.1 (51.5 to 62.8; 5 runs)* gives the mean, its 95% interval and the number of runs. If a
+claim is about the mean of several networks, each network counts as one run, with a mean of its own;
+if it compares two numbers, each run of each network counts. A verdict follows from a rule, which is
+described under each list of claims:
 
 * **reproduced**, **partly** and **not reproduced** are verdicts of the rule;
 * **not decided** means that the runs are too few or scatter too much for a verdict, or that their
-  interval still holds "no effect" where the statement is an effect. Neither is it decided that
-  some searches fail if none failed here, and the paper's share of failures gives that with p above
-  0.05;
+  interval still holds "no effect" where the statement is an effect. If some of the paper's searches
+  fail and none failed here, that is decided only where the paper's share of failures makes it
+  improbable (p of at most 0.05);
 * **not comparable** means that there is no run yet, that its network misses the experiment's entry
-  condition (an accuracy near the paper's), that nothing here measures the same thing, or that a
-  setting decides on the number which the paper does not state, and which has no usual value, or
-  which has not been run as the paper has it.
+  condition (an accuracy near the paper's), that nothing here measures the same thing, or that the
+  number depends on a setting which the paper does not state and which has no usual value, or which
+  was not run as in the paper.
 
 There is one claim for each statement of a paper and each network that it is judged on, and one for
 each control of this project's own, which is named so. Where a paper does not say which of several
 measures it means, the one that serves the claim least is judged. A number of a table is compared
-with the number of the same pair, and not with the range over all pairs. Where a claim is not
-reproduced, the page gives the cause: *ours* (a method of this project), *scale* (the size of the
-run), *the paper's*, or *unknown*. [How the rules came about](decisions/rules-of-claims.md) says
-which verdicts they moved. Known answers of a released tool are in a list of their own, and are not
-counted with the claims. What follows from other claims, such as a mean over the rows of a table, is
-no claim of its own, and a row of a table that nothing here can answer is one claim. The tables of
-DeepStellar and DeepImportance, and the study's driving data, were not at hand: of these two papers,
-claims are what their texts state.
+with the number of the same pair, and not with the range over all pairs. Where a claim is partly
+reproduced, not reproduced or not decided, the page gives the cause: *ours* (a method of this
+project), *scale* (the size of the run), *the paper's*, or *unknown*. [How the rules came
+about](decisions/rules-of-claims.md) says which verdicts each rule moved. Known answers of a
+released tool are in a list of their own, and are not counted with the claims. What follows from
+other claims, such as a mean over the rows of a table, is no claim of its own, and a row of a table
+that nothing here can answer is one claim. The tables of DeepStellar and DeepImportance, and the
+study's driving data, were not at hand: of these two papers, claims are what their texts state.
 
-A verdict from a `small` run is based on fewer seeds than the paper's, and often on fewer images.
-The differences are listed at the head of each experiment's file in `conf/experiment/`, which also
-has the entry condition.
+Many runs, `full` ones among them, have fewer seeds and images than the paper's. The experiment that
+a claim names has its differences from the paper at the head of its file in `conf/experiment/`,
+which also has the entry condition. What each run took stands under [The runs](#the-runs).
 
 The papers' numbers are in [`results/papers`](../results/papers/README.md). A claim is an entry in
 `results/claims/`, and a rule is a class in `src/asterism/reproduction/rules/`. A table is a file in
@@ -143,7 +145,7 @@ def _claims(judged: _Judged, runs: Mapping[str, RecordedRun], source: str) -> st
     rules = _numbered([claim for claim, _ in judged])
     rows = []
     for claim, verdict in judged:
-        scales = sorted({runs[q.experiment].scale for q in claim.runs if q.experiment in runs})
+        named = sorted({q.experiment for q in claim.runs if q.experiment in runs})
         rows.append(
             [
                 f"{claim.text} ({claim.source})",
@@ -152,12 +154,12 @@ def _claims(judged: _Judged, runs: Mapping[str, RecordedRun], source: str) -> st
                 f"**{verdict.outcome}**",
                 verdict.reason,
                 _cause(claim, verdict),
-                ", ".join(scales),
+                ", ".join(f"`{name}` ({runs[name].scale})" for name in named),
                 str(rules[claim.words()]) if claim.words() else "",
             ]
         )
     return markdown_table(
-        ["claim", "quantity", source, "verdict", "reason", "cause", "scale", "rule"], rows
+        ["claim", "quantity", source, "verdict", "reason", "cause", "experiment", "rule"], rows
     )
 
 
@@ -241,10 +243,10 @@ def _machine_time(recorded: Sequence[RecordedRun]) -> list[str]:
     hours = sum(run.seconds for run in recorded) / 3600
     told = [run for run in recorded if run.processor_seconds is not None]
     texts = [
-        f"In all {four_digits(hours)} hours of machine time by the clock. Processor seconds are "
-        f"those of all cores together, and are recorded for {len(told)} of {len(recorded)} runs: "
-        f"{four_digits(_processor_hours(told))} hours. Nothing on this page is extrapolated. "
-        "Seconds beside other work are no timing."
+        f"In all {four_digits(hours)} hours by the clock, added up over points of which two often "
+        "ran at a time. Processor seconds are those of all cores together, and are recorded for "
+        f"{len(told)} of {len(recorded)} runs: {four_digits(_processor_hours(told))} hours. "
+        "Nothing on this page is extrapolated. Seconds beside other work are no timing."
     ]
     return texts + [
         _scale_time(scale, own, minutes)
@@ -257,14 +259,12 @@ def _scale_time(scale: str, runs: Sequence[RecordedRun], minutes: int) -> str:
     """What the runs of a scale took, beside what the whole scale may take."""
     known = [run for run in runs if run.processor_seconds is not None]
     others = [f"`{run.experiment}`" for run in runs if run.processor_seconds is None]
-    missing = f" Not for {', '.join(others)}." if others else ""
+    missing = f" It is not recorded for {', '.join(others)}." if others else ""
     return (
-        f"`SCALE={scale}`: the recorded runs ({len(runs)}) took "
-        f"{four_digits(sum(run.seconds for run in runs) / 60)} minutes by the clock. Their "
-        f"processor time is recorded for {len(known)}: {four_digits(60 * _processor_hours(known))} "
-        f"minutes.{missing} What lies between runs is not in these sums. All of it may take "
-        f"{minutes} minutes on two idle cores, which offer {2 * minutes} minutes of processor "
-        "time."
+        f"`SCALE={scale}`: the {len(runs)} recorded runs took "
+        f"{four_digits(60 * _processor_hours(known))} minutes of processor time.{missing} All "
+        f"of it may take {minutes} minutes on two idle cores, which offer {2 * minutes} minutes "
+        "of processor time."
     )
 
 

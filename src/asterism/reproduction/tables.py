@@ -69,11 +69,7 @@ def fill_table(
             raise UserError(f"{table.file} has no column {column.paper!r}")
     compared = {name: run for name, run in runs.items() if run.scale != "smoke"}
     answers = {row.row: row for row in table.rows}
-    return [
-        _filled(table, name, row, answers.get(name), compared)
-        for name, row in known.items()
-        if name in answers or not table.only_rows
-    ]
+    return [_filled(table, name, row, answers.get(name), compared) for name, row in known.items()]
 
 
 def _name(row: Mapping[str, Any], keys: Sequence[str]) -> str:

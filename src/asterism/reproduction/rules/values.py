@@ -44,21 +44,21 @@ class NearValue(Rule):
         """See :class:`Rule`."""
         within, partly = (f"{100 * share:g}%" for share in (self.within, self.partly))
         told = (
-            f"reproduced where the mean is at most {within} from the paper's value; partly up to "
+            f"reproduced where the mean is at most {within} from the published value; partly up to "
             f"{partly}"
         )
         if self.no_effect is not None:
             told += (
                 f"; where the 95% interval holds {self.no_effect:g}, no effect, not decided if it "
-                "holds the paper's value too, and not reproduced if it does not; not reproduced "
-                f"either where all of it is beyond {self.no_effect:g}, away from the paper's value"
+                "holds the published value too, and not reproduced if it does not; not reproduced "
+                f"either where all of it is beyond {self.no_effect:g}, away from that value"
             )
         if self.exact:
             return f"{told}. Nothing in the number is drawn, so that one run decides"
         return (
             f"{told}; not reproduced where the whole 95% interval lies further away; and else not "
             "decided. Not decided either where there is one run, or where half of the interval is "
-            f"more than {partly} of the paper's value"
+            f"more than {partly} of the published value"
         )
 
     def judge(
@@ -85,7 +85,7 @@ class NearValue(Rule):
             held = f"the interval holds {self.no_effect:g}, no effect"
             return ClaimVerdict(outcome, f"{told}; {held}")
         if apart > self.partly:
-            near = f"{100 * self.partly:g}% of the paper's value"
+            near = f"{100 * self.partly:g}% of the published value"
             return ClaimVerdict(Outcome.NOT_DECIDED, f"{told}; the interval reaches within {near}")
         return ClaimVerdict(Outcome.REPRODUCED if apart <= self.within else Outcome.PARTLY, told)
 

@@ -10,13 +10,12 @@ from asterism.localisation.graph import (
     OnnxGraph,
     assemble_model,
     find_upstream_nodes,
-    opset_versions,
     rename_tensors,
 )
 from asterism.localisation.matching import constant_value, dequantise, find_channel_axis
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session, batches, run_in_threads
-from asterism.models.onnx_graphs import topological_order
+from asterism.models.onnx_graphs import opset_versions, own_opset, topological_order
 from onnx_texts import onnx_model
 
 # ---- graphs
@@ -54,10 +53,10 @@ def test_operator_sets_are_told_by_domain():
     model = net([], [], [], more=[helper.make_opsetid("com.microsoft", 1)])
     for own in ("", "ai.onnx"):
         model.opset_import[0].domain = own
-        assert OnnxGraph(model).opset() == OPSET
+        assert own_opset(model) == OPSET
         assert opset_versions(model) == {"": OPSET, "com.microsoft": 1}
     del model.opset_import[0]
-    assert OnnxGraph(model).opset() == 0
+    assert own_opset(model) == 0
 
 
 def branching():

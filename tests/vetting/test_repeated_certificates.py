@@ -114,9 +114,10 @@ def test_everything_is_done_again_with_the_same_parameters_and_seed(check, told)
     assert record_as_json(repeated.verdict) == told["verdict"]
     (measured, searched, repaired) = check.calls
     folder = measured[-1].parent
-    assert measured == ("measure", folder / "measured")
-    assert searched == ("search", folder / "found")
-    assert repaired == ("repair", folder / "found/triggers.npz", folder / "repaired")
+    assert measured == ("measure", folder / "vet_measure")
+    assert searched == ("search", folder / "vet_search")
+    triggers = folder / "vet_search/triggers.npz"
+    assert repaired == ("repair", triggers, folder / "vet_repair")
     assert not folder.exists()
 
 

@@ -80,7 +80,8 @@ def as_subject(model: Any, role: str, inputs: Path | ArrayInputs, after: ExitSta
     Raises:
         UserError: it is something else, or fails on the first input.
     """
-    if isinstance(inputs, ArrayInputs) and inputs.parts and not _takes_several(model):
+    takes_several = is_program(model) or is_torch_module(model)
+    if isinstance(inputs, ArrayInputs) and inputs.parts and not takes_several:
         raise UserError(
             f"the {role} is no module or program of PyTorch, which alone take several inputs by "
             "name: give a function of one array"
@@ -103,10 +104,6 @@ def as_subject(model: Any, role: str, inputs: Path | ArrayInputs, after: ExitSta
 
 #: An open model, and the arrays of its weights.
 _Opened = tuple[Runtime, list[Any]] | None
-
-
-def _takes_several(model: Any) -> bool:
-    return is_program(model) or is_torch_module(model)
 
 
 def _keras(model: Any, name: str, inputs: ArrayInputs, after: ExitStack) -> _Opened:

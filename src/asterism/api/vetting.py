@@ -29,17 +29,11 @@ from asterism.dflare.comparisons import Comparison
 from asterism.project import packaged_conf
 from asterism.report.vetted.page import write_vet_page
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.certificate import (
-    VettedNumbers,
-    compute_verdict,
-    explain_repair,
-    make_certificate,
-)
-from asterism.vetting.measurement import FlipCounts, measure_opened
+from asterism.vetting.certificate import compute_verdict, explain_repair, make_certificate
+from asterism.vetting.measurement import FlipCounts
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import CERTIFICATE, VetParams
-from asterism.vetting.repairing import repair_opened
-from asterism.vetting.searching import search_opened
+from asterism.vetting.repeating import measure_pair
 from asterism.vetting.verdict import ThresholdCheck, Word
 
 if TYPE_CHECKING:
@@ -253,19 +247,12 @@ def _vetted(request: VetRequest, seed: int) -> Vetting:
     params, given = settled.params, request.given
     workspace = tempfile.TemporaryDirectory(prefix="asterism-vetting-")
     folder = Path(workspace.name)
-    measured_in, found_in, repaired_in = (
-        folder / "artifacts" / name for name in ("vet_measure", "vet_search", "vet_repair")
-    )
     with open_vetted(params, seed, given) as vetted:
-        found = VettedNumbers(
-            measure_opened(vetted, seed, measured_in),
-            search_opened(vetted, seed, found_in),
-            repair_opened(vetted, seed, found_in / "triggers.npz", repaired_in),
-        )
+        found = measure_pair(vetted, seed, folder / "artifacts")
         inputs, answers, differs = vetted.inputs, vetted.answers, vetted.deviates
         comparison = vetted.comparison
     found.write(folder)
-    triggers = read_arrays(found_in / "triggers.npz")
+    triggers = read_arrays(folder / "artifacts/vet_search/triggers.npz")
     sha256 = given.hashes(request.labels)
     certificate = make_certificate(params, seed, found, sha256)
     verdict = compute_verdict(params, found)

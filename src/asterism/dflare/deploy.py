@@ -15,7 +15,7 @@ from asterism.dflare.pair import Model
 from asterism.dflare.repairers import Repairer
 from asterism.models.foreign.onnx_files import read_onnx
 from asterism.models.formats.onnx import open_session
-from asterism.models.onnx_graphs import GraphBuilder
+from asterism.models.onnx_graphs import GraphBuilder, own_opset
 
 Outputs = NDArray[np.float32]
 
@@ -100,7 +100,7 @@ def write_fused(compressed: Path, repairer: Repairer, path: Path, logits: bool) 
 def _fuse(body: Any, repairer: Repairer, logits: bool) -> Any:
     output = body.graph.output[0]
     element = output.type.tensor_type.elem_type
-    head = _head(repairer, logits=logits, opset=_opset(body), element=element)
+    head = _head(repairer, logits=logits, opset=own_opset(body), element=element)
     body.ir_version = head.ir_version = max(body.ir_version, head.ir_version)
     versions = {entry.domain: entry.version for entry in body.opset_import}
     for entry in head.opset_import:  # the head's operators mean the same in all versions
@@ -110,11 +110,7 @@ def _fuse(body: Any, repairer: Repairer, logits: bool) -> Any:
 
 def _modern(body: Any) -> Any:
     """The model itself, or its translation where its operators are older than a head's."""
-    return body if _opset(body) >= _OLDEST_OPSET else convert_version(body, _OPSET)
-
-
-def _opset(model: Any) -> int:
-    return int(next(e.version for e in model.opset_import if e.domain in ("", "ai.onnx")))
+    return body if own_opset(body) >= _OLDEST_OPSET else convert_version(body, _OPSET)
 
 
 def _write(model: Any, path: Path) -> None:

@@ -157,9 +157,6 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             share: how much of each mutation is made, float64 ``(n,)``; None: all of it.
         """
         domain = self.under_test.domain
-        if self.under_test.bound is None:
-            made = domain.mutate(parents, operators, streams)
-            return made if share is None else domain.fade(made, parents, share)
 
         def mutate(rows: Rows, attempt: int) -> Items:
             own = streams.of(rows)

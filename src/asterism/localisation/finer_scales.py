@@ -23,6 +23,7 @@ from asterism.localisation.matching import (
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode, float_operator
 from asterism.localisation.reading import PER_CHANNEL_OPSET
 from asterism.localisation.scales import SHARES, fit_range, quantise_by_channel
+from asterism.models.onnx_graphs import own_opset
 
 #: The output channel's axis of a weight in the second place of a node.
 _CHANNELS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
@@ -177,7 +178,7 @@ class FinerScales:
                 return
             wanted, axis = move_values_back(node, wanted, axis, before.shape)
             dequantise = graph.maker.get(node.input[0])
-        if axis >= 0 and graph.opset() < PER_CHANNEL_OPSET:
+        if axis >= 0 and own_opset(graph.model) < PER_CHANNEL_OPSET:
             axis = -1
         if wanted is None or dequantise is None or not np.isfinite(wanted).all():
             return

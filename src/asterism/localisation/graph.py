@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from asterism.models.onnx_graphs import node_inputs, subgraphs, topological_order
+from asterism.models.onnx_graphs import node_inputs, own_opset, subgraphs, topological_order
 
 Array = NDArray[Any]
 
@@ -69,10 +69,6 @@ class OnnxGraph:
         """A node's name, or the name of its first output where it has none."""
         node = self.nodes[index]
         return str(node.name or node.output[0])
-
-    def opset(self) -> int:
-        """Version of ONNX' own operator set, 0 where the model imports none."""
-        return opset_versions(self.model).get("", 0)
 
 
 def rename_tensors(node: Any, names: Mapping[str, str]) -> Any:
@@ -156,11 +152,6 @@ def assemble_model(
             graph.initializer.append(tensor)
             graph.initializer[-1].name = name
     return model
-
-
-def opset_versions(model: Any) -> dict[str, int]:
-    """Versions of a model's operator sets, by domain; ONNX' own is ``""``."""
-    return {("" if e.domain == "ai.onnx" else e.domain): e.version for e in model.opset_import}
 
 
 #: Where operators on integers of 16 bits are, before ONNX' own set has them.
@@ -249,5 +240,5 @@ class NodePatch:
     def _widen(self, node: Any, zero: Array) -> None:
         """Take the operator from where there is one for such integers."""
         is_wide = np.asarray(zero).dtype.itemsize > 1
-        if is_wide and self._graph.opset() < _WIDE_OPSET:
+        if is_wide and own_opset(self._graph.model) < _WIDE_OPSET:
             node.domain = MICROSOFT

@@ -10,11 +10,11 @@ import onnx
 from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
-from asterism.localisation.graph import OnnxGraph, assemble_model, opset_versions, rename_tensors
+from asterism.localisation.graph import OnnxGraph, assemble_model, rename_tensors
 from asterism.localisation.matching import tensors_by_counterpart
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import FLOATS
-from asterism.models.onnx_graphs import node_inputs
+from asterism.models.onnx_graphs import node_inputs, opset_versions
 
 #: What the names of the original's parts begin with in another graph.
 _ORIGINAL = "original/"

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError, reading
-from asterism.localisation.graph import OnnxGraph, opset_versions
+from asterism.localisation.graph import OnnxGraph
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session
 from asterism.models.foreign.onnx_files import read_onnx
+from asterism.models.onnx_graphs import own_opset
 
 #: ONNX's own operators of the first set in which a scale may hold for each channel, and the format
 #: version of its files.
@@ -80,7 +81,7 @@ def pair_graphs(
     with reading(names[1]):
         without_constant_nodes(first)
         without_constant_nodes(second)
-        if _opset(second) >= PER_CHANNEL_OPSET:
+        if own_opset(second) >= PER_CHANNEL_OPSET:
             second = QuantisedOperators(second).model
         graphs = OnnxGraph(first), OnnxGraph(second)
     for what in ("inputs", "outputs"):
@@ -107,27 +108,23 @@ def _with_outputs_as(original: Any, compressed: Any) -> Any:
     return turned
 
 
-def _opset(model: Any) -> int:
-    return opset_versions(model).get("", 0)
-
-
 def _of_opset(original: Any, compressed: Any, names: tuple[str, str]) -> Any:
     """The original by the compressed model's operators, so that its nodes can stand there."""
-    wanted = _opset(compressed)
-    if _opset(original) == wanted:
+    wanted = own_opset(compressed)
+    if own_opset(original) == wanted:
         return deepcopy(original)
     try:
         return _converted(original, wanted)
     except Exception as error:  # the converter raises what its adapters raise
         raise UserError(
-            f"{names[0]} has operators of set {_opset(original)} and {names[1]} of set {wanted}, "
-            f"and the former cannot be converted: export both with the same set ({error})"
+            f"{names[0]} has operators of set {own_opset(original)} and {names[1]} of set "
+            f"{wanted}, and the former cannot be converted: export both with the same set ({error})"
         ) from None
 
 
 def _with_scales_of_channels(compressed: Any) -> Any:
     """The compressed model by operators that take scales of channels, where it can be converted."""
-    if _opset(compressed) < PER_CHANNEL_OPSET:
+    if own_opset(compressed) < PER_CHANNEL_OPSET:
         with suppress(Exception):  # the converter raises what its adapters raise
             raised = _converted(compressed, PER_CHANNEL_OPSET)
             raised.ir_version = max(raised.ir_version, _FORMAT)

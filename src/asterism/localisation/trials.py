@@ -69,19 +69,21 @@ class TrialRunner:
         ]
         self.wanted = self.outputs(opened.original_file, "the original")
         self.given = self.outputs(opened.compressed_file, "the compressed model")
-        self._noise = 1.0
-        self._noise = self.judge(frozenset(), self.given).error or 1.0
-        self.base = self.judge(frozenset(), self.given)
+        self._calibrate()
 
     def first(self, runs: int) -> TrialRunner:
         """A runner on the first runs alone."""
         few = copy(self)
         few.feeds = self.feeds[:runs]
         few.wanted, few.given = self.wanted[:runs], self.given[:runs]
-        few._noise = 1.0
-        few._noise = few.judge(frozenset(), few.given).error or 1.0
-        few.base = few.judge(frozenset(), few.given)
+        few._calibrate()
         return few
+
+    def _calibrate(self) -> None:
+        """Judge the compressed model, whose squared error is 1 from now on."""
+        self._noise = 1.0
+        self._noise = self.judge(frozenset(), self.given).error or 1.0
+        self.base = self.judge(frozenset(), self.given)
 
     def outputs(self, model: object, name: str, *, alone: bool = True) -> list[Outputs]:
         """A model's outputs of all runs, each with the states that this model carries itself.

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 
+def opset_versions(model: Any) -> dict[str, int]:
+    """Versions of a model's operator sets, by domain; ONNX' own is ``""``."""
+    return {("" if e.domain == "ai.onnx" else e.domain): e.version for e in model.opset_import}
+
+
+def own_opset(model: Any) -> int:
+    """Version of ONNX' own operator set in a model, 0 where it imports none."""
+    return opset_versions(model).get("", 0)
+
+
 def subgraphs(node: Any) -> Iterator[Any]:
     """The graphs in a node's attributes."""
     for attribute in node.attribute:

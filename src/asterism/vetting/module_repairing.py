@@ -37,16 +37,12 @@ _BATCH = 8
 _Opened = ModuleRuntime | TorchRuntime
 
 
-def module_pair(vetted: VettingSession) -> tuple[_Opened, _Opened]:
-    """Both models as modules; files of programs are opened in this process.
+def _opened(subject: Subject) -> _Opened:
+    """A model as a module; the file of a program is opened in this process.
 
     Raises:
-        UserError: one is neither a module nor a program of PyTorch.
+        UserError: it is neither a module nor a program of PyTorch.
     """
-    return _opened(vetted.given.original), _opened(vetted.given.compressed)
-
-
-def _opened(subject: Subject) -> _Opened:
     if isinstance(subject, FileSubject) and subject.signature.format == "torch":
         return open_program(subject.path)
     runtime = getattr(subject, "runtime", None)
@@ -126,11 +122,12 @@ class _Trials:
         errors: the errors of the output of each part.
 
     Raises:
-        UserError: no part differs, or the models deviate on none of these inputs any more.
+        UserError: see :func:`_opened`; or no part differs, or the models deviate on none of these
+            inputs any more.
     """
 
     def __init__(self, vetted: VettingSession, cases: NDArray[Any]) -> None:
-        pair = module_pair(vetted)
+        pair = _opened(vetted.given.original), _opened(vetted.given.compressed)
         self._vetted, self._cases, self._runtimes = vetted, cases, pair
         named = pair[0].named, pair[1].named
         self._exchange = choose_part_exchange(pair[0].plain, pair[1].plain, named)

@@ -6,6 +6,7 @@ import copy
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -278,10 +279,7 @@ def _constant_node(module: fx.GraphModule, name: str, value: torch.Tensor) -> fx
 def _constant(module: fx.GraphModule, node: fx.Node) -> Any:
     """The value of a node that depends on no input."""
     if node.op == "get_attr":
-        value: Any = module
-        for name in str(node.target).split("."):
-            value = getattr(value, name)
-        return value
+        return attrgetter(str(node.target))(module)
     arguments = (_constant(module, a) if isinstance(a, fx.Node) else a for a in node.args)
     assert callable(node.target)
     return node.target(*arguments)

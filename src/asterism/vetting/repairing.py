@@ -111,7 +111,8 @@ def _repaired(task: RepairTask, curve: RepairCurve, found: RepairFigures) -> Rep
     most = count_allowed_floats(len(curve.pair.nodes), wanted.float_share)
     chosen = _best(curve, wanted.gone, most)
     if chosen is None:
-        return replace(found, reason=_nothing(curve, most))
+        reason = f"no file {_allowed(curve, most)} takes any of the deviations away"
+        return replace(found, reason=reason)
     path = task.folder / REPAIRED
     chosen.write(path)
     enough = chosen.expected >= wanted.gone
@@ -210,10 +211,6 @@ def _best(curve: RepairCurve, gone: float, most: int) -> RepairedFile | None:
 
 def _allowed(curve: RepairCurve, most: int) -> str:
     return f"with at most {most} of the {len(curve.pair.nodes)} quantised nodes in float"
-
-
-def _nothing(curve: RepairCurve, most: int) -> str:
-    return f"no file {_allowed(curve, most)} takes any of the deviations away"
 
 
 def _too_little(curve: RepairCurve, gone: float, most: int, chosen: RepairedFile) -> str:

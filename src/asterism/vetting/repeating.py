@@ -23,7 +23,7 @@ from asterism.vetting.certificate import (
     read_certificate,
 )
 from asterism.vetting.measurement import measure_opened
-from asterism.vetting.opening import GivenPair, open_vetted
+from asterism.vetting.opening import GivenPair, VettingSession, open_vetted
 from asterism.vetting.params import REPAIRED, REPAIRED_PROGRAM, VetParams
 from asterism.vetting.repairing import repair_opened
 from asterism.vetting.searching import search_opened
@@ -65,6 +65,22 @@ class RepeatedCertificate:
         return not self.differences
 
 
+def measure_pair(vetted: VettingSession, seed: int, folder: Path) -> VettedNumbers:
+    """Measure, search and repair an open pair, and write into a folder what the stages write.
+
+    Args:
+        vetted: the pair.
+        seed: decides on all that is random.
+        folder: gets the stages' folders ``vet_measure``, ``vet_search`` and ``vet_repair``.
+    """
+    found = folder / "vet_search"
+    return VettedNumbers(
+        measure_opened(vetted, seed, folder / "vet_measure"),
+        search_opened(vetted, seed, found),
+        repair_opened(vetted, seed, found / "triggers.npz", folder / "vet_repair"),
+    )
+
+
 def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertificate:
     """Measure, search and repair again, and compare with everything that a certificate says.
 
@@ -94,12 +110,7 @@ def repeat_certificate(path: Path, named: Mapping[str, Path]) -> RepeatedCertifi
         tempfile.TemporaryDirectory() as name,
         open_vetted(here, seed) as vetted,
     ):
-        folder = Path(name)
-        numbers = VettedNumbers(
-            measure_opened(vetted, seed, folder / "measured"),
-            search_opened(vetted, seed, folder / "found"),
-            repair_opened(vetted, seed, folder / "found/triggers.npz", folder / "repaired"),
-        )
+        numbers = measure_pair(vetted, seed, Path(name))
     now = make_certificate(params, seed, numbers, hashes)
     # What else a certificate says follows from its own numbers, to the letter.
     own = make_certificate(params, seed, certificate.numbers, hashes)

@@ -2,8 +2,8 @@
 
 A signal raises KeyboardInterrupt. Libraries catch that (scikit-learn's ``fit`` gives back a
 half-trained model), turn it into errors of their own, or lose it in a callback. So the signal is
-noted as well. Until somebody takes the interrupt it is raised again, nothing more is moved into
-place, and the command ends with :data:`INTERRUPTED`.
+noted as well. Until the command handles it, the interrupt is raised again, no more results are
+moved into place, and the command ends with :data:`INTERRUPTED`.
 
 It is the first module that the command line imports: it imports nothing itself that takes time.
 """

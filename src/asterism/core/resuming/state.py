@@ -108,12 +108,12 @@ class RunState:
 
     def units(self) -> list[str]:
         """Names of the finished units."""
-        whole = [name for name in self._folders() if not saved_folders.is_damaged(name)]
+        whole = [name for name in _names(self.folder) if not saved_folders.is_damaged(name)]
         return [name for name in whole if not name.endswith(_CHECKPOINT)]
 
     def damaged(self) -> list[Path]:
         """Damaged folders that got another name: units, and states of unfinished units."""
-        own = [self.folder / name for name in self._folders()]
+        own = [self.folder / name for name in _names(self.folder)]
         states = [state for f in own if f.suffix == _CHECKPOINT for state in sorted(f.iterdir())]
         return [path for path in (*own, *states) if saved_folders.is_damaged(path.name)]
 
@@ -161,11 +161,6 @@ class RunState:
             mark.touch(exist_ok=False)
             return False
         return now - mark.lstat().st_mtime >= _DAYS_OF_GRACE * _DAY
-
-    def _folders(self) -> list[str]:
-        with os.scandir(self.folder) as entries:
-            names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
-        return sorted(name for name in names if not name.startswith("."))
 
 
 def _content(path: Path) -> str | dict[str, str]:

@@ -4,9 +4,9 @@ A long stage cuts its work into units by its parameters alone: islands of a camp
 seeds, groups of models. Units that have their folder are skipped, and the stage merges all of them
 in their order. So its result depends neither on what computed them, nor on what was killed.
 
-Other processes compute units before the stage does where they run the stage's own command for a
-*part*: the first of four parts has the units 0, 4, 8 and so on. Nothing is agreed upon between
-them. Where two compute the same unit, they save the same bytes, and the first that is done counts.
+Other processes can compute units before the stage does. Each runs the stage's own command for a
+*part* of the units: the first of four parts has the units 0, 4, 8 and so on. The processes agree
+on nothing. If two compute the same unit, they save the same bytes, and the first result counts.
 
 To write a campaign or a long stage, make a :class:`SharedWorkUnits` with a key of everything that
 the results depend on, call :meth:`~WorkUnits.gather` with a name and a call for each unit, and

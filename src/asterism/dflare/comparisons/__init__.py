@@ -168,9 +168,12 @@ class Comparison(ABC):
     def distance_finite(self, f: Outputs, g: Outputs) -> Floats:
         """:meth:`distance` of finite outputs."""
 
-    @abstractmethod
     def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """:meth:`uncertainty` of finite outputs."""
+        """:meth:`uncertainty` of finite outputs; the distance, where answers have no margin.
+
+        Numbers are never undecided, and a map of many places has no margin of its own.
+        """
+        return self.distance_finite(f, g)
 
     def calibrate(self, f: Outputs, g: Outputs) -> None:  # noqa: B027 (most need not)
         """Learn from both models' outputs ``(M, K)`` on all given inputs, if they matter."""

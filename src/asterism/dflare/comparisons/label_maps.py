@@ -66,10 +66,6 @@ class LabelMapComparison(Comparison):
         apart: Floats = np.maximum(mean, self._shares(f, g).astype(np.float32))
         return apart
 
-    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """The distance: a map of many places has no margin of its own."""
-        return self.distance_finite(f, g)
-
     def classes(self, outputs: Outputs) -> NDArray[np.int64] | None:
         """The label, if the output is a single one."""
         return self.labels(outputs)[:, 0] if self._axis is None and self._places == 1 else None

@@ -33,10 +33,6 @@ class NumberComparison(Comparison):
         largest: Floats = self.parts(f, g).max(axis=1).astype(np.float32)
         return largest
 
-    def uncertainty_finite(self, f: Outputs, g: Outputs, k: int) -> Floats:
-        """The distance: numbers are never undecided."""
-        return self.distance_finite(f, g)
-
 
 @COMPARISONS.register("tolerance")
 class ToleranceComparison(NumberComparison):

@@ -51,9 +51,8 @@ class SoundDomain(FloatDomain):
     def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: Options) -> None:
         super().__init__(operators, options)
         self._mutators = list(build_sound_mutators(operators).values())
-        self.few_mutants = np.zeros(
-            len(operators), np.bool_
-        )  # all draw real numbers, or one of thousands
+        # All draw real numbers, or one of thousands.
+        self.few_mutants = np.zeros(len(operators), np.bool_)
         self._segment = options.rate // _SEGMENTS
 
     def prepare(self, items: Items) -> None:

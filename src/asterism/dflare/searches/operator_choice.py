@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +122,7 @@ class _Choices:
         accepted = down <= reach[open_]
         chosen[open_] = proposals[open_, accepted.argmax(axis=1)]
         for place in open_[~accepted.any(axis=1)].tolist():
-            chosen[place] = self._at_length(rows[place], last[place], rates[place].tolist())
+            chosen[place] = self._one(rows[place], last[place], rates[place].tolist())
         return chosen
 
     def one_by_one(
@@ -140,59 +138,25 @@ class _Choices:
             won: how often each succeeded.
             rates: ``won / uses``; goes on, too.
         """
-        certain, current, operators = len(self._candidates) - 1, last, []
-        proposals, reach = self._listed
+        operators = []
         for row in range(start, end):
-            proposal = proposals[row][0]
-            if (
-                reach[row][0] < certain
-                and current not in (proposal, _NONE)
-                and rates[proposal] <= rates[current]
-            ):
-                proposal = self._next(row, current, rates)
-            current = proposal
-            operators.append(current)
-            uses[current] += 1
-            if won[current]:
-                rates[current] = won[current] / uses[current]
+            last = self._one(row, last, rates)
+            operators.append(last)
+            uses[last] += 1
+            if won[last]:
+                rates[last] = won[last] / uses[last]
         return operators
 
-    @cached_property
-    def _listed(self) -> tuple[list[list[int]], list[list[int]]]:
-        """The proposals of each row, and their reach."""
-        return self._proposals.tolist(), self._reach.tolist()
+    def _one(self, row: int, last: int, rates: list[float]) -> int:
+        """The choice of one row, as the selector makes it."""
+        current = None if last == _NONE else last
+        draws = PrecomputedDraws(self._random(row))
+        return self._selector.select(self._candidates, rates.__getitem__, current, draws)
 
-    def _next(self, row: int, current: int, rates: list[float]) -> int:
-        """The first proposal of a row that is accepted."""
-        proposals, allowed = self._listed
-        for proposal, reach in zip(proposals[row], allowed[row], strict=True):
-            if _steps_down(rates, current, proposal) <= reach:
-                return proposal
-        return self._at_length(row, current, rates)
-
-    def _at_length(self, row: int, last: int, rates: list[float]) -> int:
-        """A choice that may take more random numbers than the first few."""
+    def _random(self, row: int) -> Iterator[float]:
+        """A row's random numbers, without an end."""
+        yield from self._numbers[row].tolist()
         stream = self._streams.of(np.array([row]))
         stream.random((1, _FEW_NUMBERS))
-        numbers = chain(self._numbers[row].tolist(), _numbers(stream))
-        return self._selector.select(
-            self._candidates, rates.__getitem__, last, PrecomputedDraws(numbers)
-        )
-
-
-def _steps_down(rates: list[float], current: int, proposal: int) -> int:
-    """By how many ranks a proposal is below the current candidate; at most 0 where it is not."""
-    rate, least = rates[current], rates[proposal]
-    if least > rate or proposal == current:
-        return 0
-    steps = 0
-    for candidate, own in enumerate(rates):
-        below = own < rate or (own == rate and candidate > current)
-        steps += below and (own > least or (own == least and candidate <= proposal))
-    return steps
-
-
-def _numbers(stream: BatchedStreams) -> Iterator[float]:
-    """Random numbers of one stream, without an end."""
-    while True:
-        yield from stream.random((1, _FEW_NUMBERS))[0].tolist()
+        while True:
+            yield from stream.random((1, _FEW_NUMBERS))[0].tolist()

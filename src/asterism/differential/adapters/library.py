@@ -93,8 +93,10 @@ class Library(LibraryPlugin):
     ``xla``. One that reads files is a :class:`FileLibrary`.
     """
 
-    #: Names of its backends, where they do not follow from the converters.
+    #: Names of its backends, where they follow neither from the converters nor from :attr:`codes`.
     options: ClassVar[tuple[str, ...]] = ()
+    #: How each of its backends runs a model, where that needs no :meth:`code` of its own.
+    codes: ClassVar[Mapping[str, BackendCode]] = {}
     #: Whether its models are built with zeros for initial values, which their weights replace:
     #: some backends of Keras compile every initializer anew.
     zero_initializers: ClassVar[bool] = False
@@ -106,7 +108,7 @@ class Library(LibraryPlugin):
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
         """Names of all its backends."""
-        return cls.options
+        return cls.options or tuple(cls.codes)
 
     def source(self, option: str) -> str | None:
         """The converter whose file the backend reads; None where it builds from Keras."""
@@ -116,9 +118,9 @@ class Library(LibraryPlugin):
         """The dtype that the backend rounds to, where it is coarser than the model's; or None."""
         return None
 
-    @abstractmethod
     def code(self, option: str) -> BackendCode:
         """How the backend runs a model: its only description, which workers execute."""
+        return self.codes[option]
 
     def question(self, option: str, question: str) -> str:
         """Lines that set ``outputs`` to what one of the questions asks for, after the preparation.
@@ -320,7 +322,7 @@ class FileReference(FileLibrary):
         return outputs
 
     def code(self, option: str) -> BackendCode:
-        """None: a reference computes what no library's own words would."""
+        """Raise an error: a reference is no library under test, and no script runs it."""
         raise NotImplementedError(f"{self.name} is no library under test")
 
     def _written(self, option: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from asterism.differential.adapters import questions
 from asterism.differential.adapters.code import SHAPES, BackendCode, fill_words
 from asterism.differential.adapters.library import LIBRARIES, Library
@@ -108,7 +106,7 @@ class Jax(Library):
     packages = ("jax", "jaxlib", "keras")
     keras_backend = "jax"
     forks = True
-    options: ClassVar[tuple[str, ...]] = tuple(_CODES)
+    codes = _CODES
     zero_initializers = True
     differentiates = True
 
@@ -117,10 +115,6 @@ class Jax(Library):
         import jax
 
         jax.config.update("jax_enable_x64", True)
-
-    def code(self, option: str) -> BackendCode:
-        """See :class:`Library`."""
-        return _CODES[option]
 
     def question(self, option: str, question: str) -> str:
         """Derivatives in reverse mode, second ones in forward over reverse mode; or a step."""

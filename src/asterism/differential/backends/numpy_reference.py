@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, Library
 from asterism.differential.reference.numpy_kernels import install_kernels
@@ -15,7 +17,9 @@ class NumPy(Library):
     packages = ("numpy", "keras")
     keras_backend = "numpy"
     forks = True
-    options = ("float64",)
+    codes: ClassVar = {
+        "float64": BackendCode(call="outputs = keras.tree.flatten(model(GIVEN, training=False))")
+    }
     zero_initializers = True
 
     def start(self) -> None:
@@ -24,7 +28,3 @@ class NumPy(Library):
 
         keras.config.set_floatx("float64")
         install_kernels()
-
-    def code(self, option: str) -> BackendCode:
-        """See :class:`Library`."""
-        return BackendCode(call="outputs = keras.tree.flatten(model(GIVEN, training=False))")

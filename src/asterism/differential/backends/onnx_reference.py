@@ -14,7 +14,7 @@ from asterism.differential.adapters.code import Arrays
 from asterism.differential.adapters.library import LIBRARIES, FileReference
 from asterism.differential.reference.quantised_operators import reference_operators
 from asterism.differential.reference.runs import PERTURBATIONS, STEPPED, perturb
-from asterism.models.onnx_graphs import in_float64
+from asterism.models.onnx_graphs import in_float64, own_opset
 
 
 @LIBRARIES.register("onnx_reference")
@@ -57,7 +57,7 @@ class OnnxReference(FileReference):
 
         model = onnx.load(path)
         change = partial(perturb, option=option) if option in PERTURBATIONS else None
-        opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
+        opset = own_opset(model) or 1
         known: list[Any] = reference_operators(opset, off_by_a_step=option == STEPPED)
         constants = {constant.name for constant in model.graph.initializer}
         names = [v.name for v in model.graph.input if v.name not in constants]

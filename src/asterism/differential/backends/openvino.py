@@ -54,14 +54,12 @@ class OpenVinoKeras(Library):
     name = "openvino_keras"
     packages = ("openvino", "keras")
     keras_backend = "openvino"
-    options = ("predict",)
+    codes: ClassVar = {
+        "predict": BackendCode(call="outputs = keras.tree.flatten(model.predict_on_batch(GIVEN))")
+    }
     zero_initializers = True
     unsupported = (r"with openvino backend", r"openvino backend (does|cannot)")
 
     def precision(self, option: str) -> str:
         """OpenVINO's own choice: bfloat16 where the processor has it. There is no switch."""
         return "bfloat16"
-
-    def code(self, option: str) -> BackendCode:
-        """See :class:`Library`."""
-        return BackendCode(call="outputs = keras.tree.flatten(model.predict_on_batch(GIVEN))")

@@ -172,7 +172,7 @@ class PyTorch(Library):
     packages = ("torch", "keras")
     keras_backend = "torch"
     forks = True
-    options = tuple(_CODES)
+    codes = _CODES
     differentiates = True
     unsupported = (
         r"expected scalar type",
@@ -192,10 +192,6 @@ class PyTorch(Library):
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch._dynamo.config.recompile_limit = _RECOMPILED
         torch._dynamo.config.accumulated_recompile_limit = _RECOMPILED
-
-    def code(self, option: str) -> BackendCode:
-        """See :class:`Library`."""
-        return _CODES[option]
 
     def dtype(self, option: str) -> str | None:
         """See :class:`Library`."""

@@ -87,7 +87,7 @@ class TensorFlow(Library):
     packages = ("tensorflow", "keras")
     keras_backend = "tensorflow"
     forks = True
-    options = tuple(_CODES)
+    codes = _CODES
     differentiates = True
     unsupported = (
         r"NHWC",
@@ -103,10 +103,6 @@ class TensorFlow(Library):
 
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
-
-    def code(self, option: str) -> BackendCode:
-        """See :class:`Library`."""
-        return _CODES[option]
 
     def question(self, option: str, question: str) -> str:
         """See :class:`Library`; by gradient tapes."""

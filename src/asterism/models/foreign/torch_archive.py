@@ -165,7 +165,8 @@ class _Archive:
             )
         known = {_PROGRAM, "byteorder", *(config for _, config, _ in _PAYLOADS)}
         for whole, name in zip(names, inside, strict=True):
-            if whole == name or not (name in known or _TENSOR.fullmatch(name) or _is_unread(name)):
+            may_be = name in known or _TENSOR.fullmatch(name) or _UNREAD.fullmatch(name)
+            if whole == name or not may_be:
                 raise self._rejected(whole)
         if "byteorder" in inside and self._archive.read(f"{self._folder}/byteorder") != b"little":
             raise self._rejected("weights of another byte order")
@@ -204,7 +205,3 @@ class _Archive:
             f"{self._path} holds {what!r:.120}, which no exported program needs or which could run "
             "foreign code: not opened"
         )
-
-
-def _is_unread(name: str) -> bool:
-    return bool(_UNREAD.fullmatch(name))

@@ -293,20 +293,12 @@ def _layer_normalization(writer: _Writer, layer: Any, tensor: str) -> str:
     )
 
 
-def _softmax_layer(writer: _Writer, layer: Any, tensor: str) -> str:
-    return writer.graph.add("Softmax", tensor, axis=layer.axis)
-
-
-def _flatten(writer: _Writer, _layer: Any, tensor: str) -> str:
-    return writer.graph.add("Flatten", tensor, axis=1)
-
-
 _LAYERS: dict[str, Callable[[_Writer, Any, str], str]] = {
     "Dense": _dense,
     "Embedding": _embedding,
     "TimeDistributed": _time_distributed,
     "Activation": lambda writer, layer, tensor: writer.activation(layer.activation, tensor),
-    "Softmax": _softmax_layer,
+    "Softmax": lambda writer, layer, tensor: writer.graph.add("Softmax", tensor, axis=layer.axis),
     "LayerNormalization": _layer_normalization,
-    "Flatten": _flatten,
+    "Flatten": lambda writer, _, tensor: writer.graph.add("Flatten", tensor, axis=1),
 }

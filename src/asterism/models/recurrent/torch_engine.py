@@ -113,7 +113,7 @@ class ProgramEngine:
         with ALONE, torch.no_grad():
             found = run.run(torch.from_numpy(sequences.copy()).to(self._device))
         outputs = found[0] if isinstance(found, tuple | list) else found
-        batch_first = self._node.args[-1]
+        batch_first = self._node.args[-1]  # the last argument of PyTorch's recurrent operators
         states = run.states if batch_first else run.states.transpose(0, 1)
         return as_array(outputs).astype(np.float32), as_array(states).astype(np.float32)
 

@@ -78,7 +78,7 @@ def lanes() -> list[Lane]:
             "importance",
             keras,
             "images",
-            "ONNX and LiteRT files: relevance is propagated through layers",
+            "ONNX and LiteRT files: activations are recorded by layers",
             {
                 "layouts": "`(N, H, W, C)`",
                 "outputs": "classes, or an angle ([driving](docs/importance.md#driving-data))",

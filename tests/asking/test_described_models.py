@@ -134,7 +134,7 @@ def test_the_overrides_that_are_told_compose(model, lanes, file):
         (signature(SEQUENCE), PAIR, "it takes no images: x takes real numbers of 2 axes; vet it"),
         (signature((None, 3, None, None)), COVERAGE, "its images have a free size"),
         (signature(IMAGE, output=(None, 4, 10)), PAIR, "its first output is no row of scores; vet"),
-        (signature(IMAGE, format="onnx"), COVERAGE, "relevance needs the layers of a Keras file"),
+        (signature(IMAGE, format="onnx"), COVERAGE, "activations are recorded by the layers"),
         (
             signature(SEQUENCE, format="tflite"),
             FUZZ,

@@ -96,7 +96,7 @@ def test_relevance_is_that_of_keras_on_the_same_weights(composite, ours, theirs)
     scores, relevance = JudgedKeras(model, UNIT).explainer(layer, rules)(PICTURES)
     same, found = JudgedTorch(net, PICTURES, UNIT).explainer(theirs, rules)(PICTURES)
     np.testing.assert_allclose(same, scores, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found, relevance, rtol=1e-4, atol=1e-5 * np.abs(relevance).max())
+    np.testing.assert_allclose(found, relevance, rtol=0, atol=1e-5 * np.abs(relevance).max())
 
 
 @pytest.mark.parametrize("composite", every(3, COMPOSITES.names()))
@@ -108,7 +108,7 @@ def test_relevance_of_pixels_is_that_of_keras_on_the_same_weights(composite):
     assert found.labels.tolist() == [0] * 3 + [1] * 3 + [2] * 3, "the model has three classes"
     assert np.array_equal(found.images, PICTURES[[0, 4, 8, 1, 5, 9, 2, 6, 10]])
     atol = 1e-5 * np.abs(wanted.relevance).max()
-    np.testing.assert_allclose(found.relevance, wanted.relevance, rtol=1e-4, atol=atol)
+    np.testing.assert_allclose(found.relevance, wanted.relevance, rtol=0, atol=atol)
 
 
 def test_tests_are_judged_as_keras_judges_them():

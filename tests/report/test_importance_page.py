@@ -1,5 +1,7 @@
 """The importance lane's section, on results made by hand."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import yaml
@@ -220,6 +222,29 @@ def test_a_class_and_notes_are_told(leave, shown):
     leave(NEURONS, lambda facts: facts.update(told))
     text, _ = shown()
     assert "of class 3" in text and "Note: relevance starts elsewhere." in text
+
+
+def test_without_idc_the_page_says_why_and_shows_the_other_criteria(workspace, leave, shown):
+    def change(metrics):
+        for key in ("combinations", "smallest_subset"):
+            metrics[key] = {}
+        facts = [metrics["test_set"], metrics["all_tests"]]
+        for added in metrics["augmentations"].values():
+            facts.append(added | {"new_combinations": {}})
+        for one, name in product(facts, COMBINATIONS):
+            del one[name]
+
+    why = "relevance cannot pass the operator sort"
+    leave(METRICS, change)
+    leave(NEURONS, lambda facts: facts.update(neurons=[], notes=[why]))
+    section, (text, told) = importance_section(workspace), shown()
+    (answer,) = section.answers
+    assert f"IDC) is left out: {why}." in text and why in answer.sentence
+    assert "Smallest" not in text and "New combinations" not in text
+    values = [("neuron coverage", "25.0%"), ("k multisection", "25.0%")]
+    assert [(one.label, one.value) for one in answer.figures][:2] == values
+    assert headline(section)[:2] == [("subject layer", "dense2"), values[0]]
+    assert [row[0] for row in told if len(row) == 6][3:] == [*map(spoken, CRITERIA)]
 
 
 def test_what_was_not_measured_is_a_dash(leave, shown):

@@ -51,7 +51,7 @@ class JudgedTests(LaneResult):
     Attributes:
         layer: whose neurons count.
         values: each criterion's value, by its name: importance-driven coverage with ``m`` neurons
-            is ``idc_m``.
+            is ``idc_m``. Where relevance cannot pass an operation, there is none of these.
         combinations: of the important neurons' clusters, by the coverage's name.
         subset: positions among the tests of a smallest subset with the same coverage, by its name.
         added: inputs that were added to the tests, by the attack's name, each with its distance and
@@ -74,11 +74,15 @@ class JudgedTests(LaneResult):
         """A table of Polars with a row for each set of inputs and criterion.
 
         Sets are the test set and, with attacks, all tests and the test set with the inputs of each
-        attack; ``clean_mean`` and ``noise_mean`` are what as many other inputs reach.
+        attack; ``clean_mean`` and ``noise_mean`` are what as many other inputs reach. Without IDC,
+        a row ``idc`` has no value, and its ``note`` says why.
         """
         import polars as pl
 
-        rows = pl.DataFrame(self._measured.rows)
+        rows, why = pl.DataFrame(self._measured.rows), self._fitted.left_out
+        if why:
+            left_out = {"inputs": "test set", "criterion": "idc", "note": f"left out: {why}"}
+            rows = pl.concat([rows, pl.DataFrame([left_out])], how="diagonal")
         return rows if self.added else rows.filter(pl.col("inputs") == "test set")
 
     def _write(self, workspace: Path) -> ParameterSection:
@@ -107,6 +111,7 @@ def judge_tests(
     """Judge a test set by the neurons that matter most to a model's decisions.
 
     It is importance-driven coverage (Gerasimou et al., ICSE 2020), with the other criteria beside.
+    Where relevance cannot pass an operation behind the layer, the other criteria judge alone.
 
     Args:
         model: a classifier or regressor: a module or an exported program of PyTorch, a model of
@@ -128,8 +133,8 @@ def judge_tests(
         overrides: of parameters, ``"importance.neurons=[6]"``.
 
     Raises:
-        UserError: the model is of another kind, relevance has no way to the layer (the message
-            names what it cannot pass), it cannot be attacked, or the inputs do not fit.
+        UserError: the model is of another kind, relevance has no way to the layer and no other
+            criterion is wanted, it cannot be attacked, or the inputs do not fit.
 
     Examples:
         >>> import numpy as np

@@ -89,7 +89,7 @@ def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
     if signature.format == "torch":
         return False, "the stages read Keras files; asterism.judge_tests in Python takes .pt2 too"
     if signature.format not in FORMATS_OF[IMPORTANCE]:
-        return False, "relevance needs the layers of a Keras file (.keras, .h5)"
+        return False, "activations are recorded by the layers of a Keras file (.keras, .h5)"
     reason = _no_image_classifier(signature)
     if reason:
         return False, reason

@@ -80,7 +80,7 @@ class JudgedModel(ABC):
         """A function that gives the relevance of a layer's neurons.
 
         Raises:
-            UserError: relevance has no way to the layer.
+            NoRelevanceError: relevance cannot pass an operation behind the layer.
         """
 
     @abstractmethod
@@ -88,7 +88,7 @@ class JudgedModel(ABC):
         """A function that gives the relevance of pixels.
 
         Raises:
-            UserError: relevance has no way to the model's input.
+            NoRelevanceError: relevance cannot pass an operation of the model.
         """
 
     @abstractmethod

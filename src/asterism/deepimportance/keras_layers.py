@@ -98,10 +98,10 @@ def _add_call(call: LayerCall, graph: Any, network: Network, inputs: list[int]) 
             raise ImpassableLayerError(f"of kind {call.kind}")
         return CONVERTERS[call.kind](call, network, inputs)
     except ImpassableLayerError as error:
-        told = f"the layer {call.layer.name!r} {error} (supported: {', '.join(CONVERTERS)})"
+        told, known = f"the layer {call.layer.name!r} {error}", list(CONVERTERS)
         if call.masked:
-            return network.add(OpaqueOperation(call.computed_from(graph), told), *inputs, 0)
-        return network.add(OpaqueOperation(call, told), *inputs)
+            return network.add(OpaqueOperation(call.computed_from(graph), told, known), *inputs, 0)
+        return network.add(OpaqueOperation(call, told, known), *inputs)
 
 
 def _with_activation(layer: Any, network: Network, index: int) -> int:

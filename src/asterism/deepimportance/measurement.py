@@ -188,12 +188,19 @@ BINS = 40
 
 
 def save_fitted(fitted: FittedCriteria, folder: Path) -> None:
-    """Write ``relevance.npz`` and ``neurons.json``: important neurons, clusters, histograms."""
+    """Write ``relevance.npz`` and ``neurons.json``: important neurons, clusters, histograms.
+
+    Without relevance there is only the second, whose note says why.
+    """
+    facts = {"layer": fitted.subject, "target_class": fitted.target_class}
     relevance = fitted.relevance
+    if relevance is None:
+        write_json(folder / "neurons.json", {**facts, "notes": [fitted.left_out], "neurons": []})
+        return
     write_arrays(folder / "relevance.npz", per_class=relevance.per_class, inputs=relevance.inputs)
     total = relevance.total(fitted.target_class)
     neurons = []
-    idc = fitted.idc[fitted.widest]
+    *_, idc = fitted.idc.values()  # of the largest number of neurons
     for neuron, histogram, clusters in zip(idc.neurons, idc.histograms, idc.clusters, strict=True):
         counts, edges = np.histogram(histogram.values(), BINS, weights=histogram.counts())
         neurons.append(
@@ -206,13 +213,7 @@ def save_fitted(fitted: FittedCriteria, folder: Path) -> None:
                 "edges": edges.tolist(),
             }
         )
-    facts = {
-        "layer": fitted.subject,
-        "target_class": fitted.target_class,
-        "notes": relevance.notes,
-        "neurons": neurons,
-    }
-    write_json(folder / "neurons.json", facts)
+    write_json(folder / "neurons.json", {**facts, "notes": relevance.notes, "neurons": neurons})
 
 
 def save_combinations(measured: AdequacyMeasurement, base: NDArray[np.int64], folder: Path) -> None:

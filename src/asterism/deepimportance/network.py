@@ -195,10 +195,12 @@ class OpaqueOperation:
     Attributes:
         function: from the inputs, which need not be tensors.
         told: what messages call it.
+        supported: kinds that messages list as those that relevance passes.
     """
 
     function: Callable[..., Any]
     told: str
+    supported: Sequence[str] = ()
 
     def forward(self, *xs: Any) -> Any:
         """The output."""

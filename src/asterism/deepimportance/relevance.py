@@ -17,12 +17,26 @@ from asterism.deepimportance.rules import RelevanceStep, divide_relevance
 from asterism.deepimportance.tensor_ops import Tensor, find_tensor_ops
 
 
+class NoRelevanceError(UserError):
+    """Relevance cannot pass an operation; what needs activations alone can still be measured.
+
+    Attributes:
+        reason: which operation, and where it stands.
+    """
+
+    def __init__(self, operation: OpaqueOperation, behind: str) -> None:
+        self.reason = f"relevance cannot pass {operation.told} behind {behind}"
+        listed = ", ".join(operation.supported)
+        super().__init__(self.reason + f" (supported: {listed})" * bool(listed))
+
+
 def find_node_of_layer(network: Network, layer: str) -> int:
     """The node of a layer's output.
 
     Raises:
-        UserError: there is no such layer, it stands at or behind the scores, where relevance
-            starts, or relevance has no way from there to it.
+        UserError: there is no such layer, or it stands at or behind the scores, where relevance
+            starts.
+        NoRelevanceError: relevance has no way from there to it.
     """
     inner = [name for name, place in network.outputs_of.items() if place < network.start]
     if layer not in inner:
@@ -44,12 +58,12 @@ def require_path(network: Network, place: int, told: str) -> None:
         told: what messages call it.
 
     Raises:
-        UserError: it names the operation that relevance cannot pass.
+        NoRelevanceError: it names the operation that relevance cannot pass.
     """
     for index in sorted(find_relevance_carriers(network) & network.leading_from(place) - {place}):
         operation = network.nodes[index].operation
         if isinstance(operation, OpaqueOperation):
-            raise UserError(f"relevance cannot pass {operation.told} behind {told}")
+            raise NoRelevanceError(operation, told)
 
 
 def find_relevance_carriers(network: Network) -> set[int]:

@@ -16,6 +16,7 @@ from asterism.report.lanes.importance_answer import (
     AddedInputs,
     ImportanceResults,
     answer_importance,
+    answer_without_idc,
 )
 from asterism.report.lanes.importance_drawings import (
     CONTROLS,
@@ -73,7 +74,7 @@ def importance_section(workspace: Path) -> ReportSection | None:
     attacks, criteria = named.attack["names"], named.criteria["names"]
     alone, augmentations = metrics["test_set"], _in_order(metrics["augmentations"], attacks)
     attacked = _in_order(read_json(workspace / "metrics/attack.json"), attacks)
-    idc = _idc(alone)
+    idc, others = _idc(alone), _others(alone, criteria)
     rising = [name for name in idc if alone[name] < 1]
     steps = {name: 1 / metrics["combinations"][name] for name in idc}
     rnn = workspace / "metrics/attack_rnn.json"
@@ -86,7 +87,7 @@ def importance_section(workspace: Path) -> ReportSection | None:
         target_class=learnt["target_class"],
         notes=learnt["notes"],
         heatmaps=draw_heatmaps(read_arrays(pictures)) if pictures.exists() else [],
-        histograms=draw_histograms(learnt["neurons"]),
+        histograms=draw_histograms(learnt["neurons"]) if idc else "",
         neurons=learnt["neurons"],
         attacks=attacked,
         idc=idc,
@@ -96,7 +97,7 @@ def importance_section(workspace: Path) -> ReportSection | None:
         alone=alone,
         together=metrics["all_tests"],
         augmentations=augmentations,
-        criteria=[*idc, *_others(alone, criteria)],
+        criteria=[*idc, *others],
         gains={
             criterion_title(name): draw_rises(alone, augmentations, name) for name in rising[:1]
         },
@@ -111,10 +112,16 @@ def importance_section(workspace: Path) -> ReportSection | None:
         number=_number,
         settings=parameters_of(workspace, GROUPS),
     )
-    first = idc[0]
-    chosen = Path("artifacts/measure_importance", first)
-    files = chosen.as_posix() if (workspace / chosen).is_dir() else ""
-    neurons = criterion_title(first)[4:]
+    if idc:
+        chosen = Path("artifacts/measure_importance", idc[0])
+        files = chosen.as_posix() if (workspace / chosen).is_dir() else ""
+        results = _results(learnt, metrics, augmentations, attacked, idc[0], files)
+        answer, figures = answer_importance(results), _figures(metrics, idc[0])
+    else:
+        figures = tuple(
+            _key(criterion_title(name), _number(alone[name]), "test_set", name) for name in others
+        )
+        answer = answer_without_idc("; ".join(learnt["notes"]), figures)
     return ReportSection(
         anchor="importance",
         title="Important neurons",
@@ -126,28 +133,23 @@ def importance_section(workspace: Path) -> ReportSection | None:
                 learnt["layer"],
                 sources=("artifacts/measure_importance/neurons.json: layer",),
             ),
-            _key(
-                f"IDC of the test set, {neurons} neurons", _number(alone[first]), "test_set", first
-            ),
-            _key(
-                "combinations to exercise",
-                f"{metrics['combinations'][first]:,}",
-                "combinations",
-                first,
-            ),
-            _key(
-                "inputs that keep this IDC",
-                f"{metrics['smallest_subset'][first]:,}",
-                "smallest_subset",
-                first,
-            ),
+            *figures,
         ),
         body=body,
         order=30,
         contents=contents,
-        answers=(
-            answer_importance(_results(learnt, metrics, augmentations, attacked, first, files)),
-        ),
+        answers=(answer,),
+    )
+
+
+def _figures(metrics: Any, idc: str) -> tuple[KeyFigure, ...]:
+    """A coverage of the test set in numbers."""
+    neurons, covered = criterion_title(idc)[4:], _number(metrics["test_set"][idc])
+    combinations, subset = (f"{metrics[key][idc]:,}" for key in ("combinations", "smallest_subset"))
+    return (
+        _key(f"IDC of the test set, {neurons} neurons", covered, "test_set", idc),
+        _key("combinations to exercise", combinations, "combinations", idc),
+        _key("inputs that keep this IDC", subset, "smallest_subset", idc),
     )
 
 

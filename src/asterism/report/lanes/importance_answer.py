@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from asterism.core.messages.escaping import pluralise
 from asterism.report.base.section import FrontPageAnswer, KeyFigure, Level, Step, listed, percent
 
+QUESTION = "Do the tests exercise the neurons that matter to the decisions?"
 #: From this share of the combinations on, tests exercise them well; below the other, badly.
 WELL, BADLY = 0.9, 0.3
 #: So much of an attack's success is lost by rounding its inputs to grey levels.
@@ -78,7 +79,7 @@ def answer_importance(found: ImportanceResults) -> FrontPageAnswer:
     file = "metrics/measure_importance.json"
     level, verdict = _level(found.covered)
     return FrontPageAnswer(
-        question="Do the tests exercise the neurons that matter to the decisions?",
+        question=QUESTION,
         level=level,
         sentence=f"{verdict}: the test set exercises {percent(found.covered)} of the "
         f"{pluralise(found.combinations, 'combination')} of the {found.neurons} most important "
@@ -106,6 +107,24 @@ def answer_importance(found: ImportanceResults) -> FrontPageAnswer:
         certainty=f"Coverage is exact for these inputs and this network. {_spread(found)}".rstrip(),
         unusual=tuple(_unusual(found)),
         steps=tuple(_steps(found)),
+    )
+
+
+def answer_without_idc(why: str, criteria: tuple[KeyFigure, ...]) -> FrontPageAnswer:
+    """The same question, where relevance does not say which neurons matter.
+
+    Args:
+        why: the operation that relevance cannot pass.
+        criteria: those that need activations alone, of the test set.
+    """
+    return FrontPageAnswer(
+        question=QUESTION,
+        level=Level.LOOK,
+        sentence=f"Not shown: {why}, so importance-driven coverage (IDC) is left out. Other "
+        "criteria, which need activations alone, are measured.",
+        figures=criteria,
+        certainty="The criteria are exact for these inputs and this network.",
+        steps=(Step("For IDC, name a layer behind this operation, if any: importance.layer."),),
     )
 
 

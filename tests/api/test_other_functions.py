@@ -16,6 +16,7 @@ from asterism.core.messages.errors import UserError
 from asterism.deepimportance import judged_torch
 from asterism.models.images_and_scores import PreprocessingParams
 from asterism.models.recurrent.torch_engine import ProgramEngine, TorchEngine
+from vetting.torch_programs import QuantisedLinear
 
 RNG = np.random.default_rng(0)
 SEQUENCES = RNG.normal(size=(20, 5, 4)).astype(np.float32)
@@ -277,6 +278,14 @@ def test_libraries_compare_modules_of_other_types(kind):
     net = nn.Sequential(nn.Linear(4, 3), nn.Tanh()).to(kind)
     found = asterism.compare_libraries(net, SEQUENCES[0], libraries=["onnx_program"])
     assert found.verdict == "agree" and next(net.parameters()).dtype == kind
+
+
+@pytest.mark.slow
+def test_pytorch_agrees_with_itself_on_a_quantised_module():
+    torch.manual_seed(0)
+    net = QuantisedLinear(nn.Linear(4, 3), 8).eval()
+    found = asterism.compare_libraries(net, SEQUENCES[0], libraries=["pytorch_program"])
+    assert found.verdict == "agree" and not found.facts["no_reference"]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

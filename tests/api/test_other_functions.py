@@ -1,5 +1,8 @@
 """Judging tests, hidden states and libraries, asked from Python."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,8 +10,13 @@ from PIL import Image
 from torch import nn
 
 import asterism
+from asterism.api import judging
 from asterism.api.given import as_arrays, as_input_data, with_classes_of
 from asterism.core.messages.errors import UserError
+from asterism.deepimportance import judged_torch
+from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.recurrent.torch_engine import ProgramEngine, TorchEngine
+from vetting.torch_programs import QuantisedLinear
 
 RNG = np.random.default_rng(0)
 SEQUENCES = RNG.normal(size=(20, 5, 4)).astype(np.float32)
@@ -117,6 +125,47 @@ def test_states_of_a_program_and_of_its_file_are_those_of_the_module(first, tmp_
         asterism.states(program, SEQUENCES, layer="out")
 
 
+def test_real_numbers_are_given_in_the_type_of_the_parameters():
+    torch.manual_seed(0)
+    net = Recurrent()
+    wanted = asterism.states(net, SEQUENCES).states
+    for kind, near in ((torch.bfloat16, 0.02), (torch.float64, 1e-6)):
+        np.testing.assert_allclose(
+            asterism.states(copy.deepcopy(net).to(kind), SEQUENCES).states, wanted, atol=near
+        )
+
+
+def test_results_name_a_device_that_is_no_processor(tmp_path, monkeypatch):
+    """PyTorch's device without memory stands for a GPU: models are opened there, and do not run."""
+    found = asterism.states(Recurrent(), SEQUENCES)
+    assert found.notes == () and "runs on" not in repr(found)
+    net, rows = Recurrent().to("meta"), RNG.normal(size=(9, 4)).astype(np.float32)
+    program = torch.export.export(net, (torch.zeros(2, 5, 4, device="meta"),)).module()
+    monkeypatch.setattr(judged_torch, "JudgedTorch", lambda *_: None)  # which reads the weights
+    unit = PreprocessingParams(scale=1, mean=[0], std=[1])
+    for notes in (
+        TorchEngine(net, None, SEQUENCES).notes,
+        ProgramEngine(program, None).notes,
+        judging._judged(nn.Linear(4, 3).to("meta"), rows, unit)[1],
+    ):
+        assert notes == ("runs on meta",)
+    there = replace(found, notes=("runs on cuda:0",))
+    page = there.page(tmp_path / "page.html").read_text("utf-8")
+    for told in (repr(there), there._repr_html_(), page):
+        assert "runs on cuda:0" in told
+
+
+def test_a_result_is_shown_as_text():
+    torch.manual_seed(0)
+    net = Recurrent()
+    found = asterism.states(net, SEQUENCES)
+    verdict, *numbers = repr(found).splitlines()
+    assert verdict == f"verdict: {found.verdict}"
+    assert numbers == [f"  {name}: {value:.4g}" for name, value in found.values.items()]
+    wrong = asterism.states(net, SEQUENCES, labels=(found.traces.predicted + 1) % 3)
+    assert repr(wrong).startswith("no verdict: no sequence is classified correctly")
+
+
 def test_states_of_tests_are_held_against_those_of_the_sequences(tmp_path):
     """A test sequence reaches what the sequences have visited, by the chain's own definition."""
     torch.manual_seed(0)
@@ -211,6 +260,39 @@ def test_tests_are_judged_as_the_lane_judges_them():
     assert few.values["idc_2"] == found.values["idc_2"]
     with pytest.raises(UserError, match="no preprocessing"):
         asterism.judge_tests(net, pictures, pictures, labels, preprocessing="unity")
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [(torch.bfloat16, "bfloat16, which NumPy does not have"), ("meta", "meta")]
+)
+def test_modules_that_libraries_cannot_take_are_one_line(place, said):
+    net = nn.Linear(4, 3).to(place)
+    with pytest.raises(UserError, match=f"^[^\n]*{said}[^\n]*$"):
+        asterism.compare_libraries(net, SEQUENCES[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [torch.float16, torch.float64])
+def test_libraries_compare_modules_of_other_types(kind):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 3), nn.Tanh()).to(kind)
+    found = asterism.compare_libraries(net, SEQUENCES[0], libraries=["onnx_program"])
+    assert found.verdict == "agree" and next(net.parameters()).dtype == kind
+
+
+@pytest.mark.slow
+def test_pytorch_agrees_with_itself_on_a_quantised_module():
+    torch.manual_seed(0)
+    net = QuantisedLinear(nn.Linear(4, 3), 8).eval()
+    found = asterism.compare_libraries(net, SEQUENCES[0], libraries=["pytorch_program"])
+    assert found.verdict == "agree" and not found.facts["no_reference"]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_libraries_run_a_module_of_a_gpu_on_the_processor():
+    net = nn.Linear(4, 3).cuda()
+    found = asterism.compare_libraries(net, SEQUENCES[0], libraries=["onnx_program"])
+    assert found.verdict == "agree" and next(net.parameters()).is_cuda
 
 
 def test_libraries_are_asked_with_an_array():

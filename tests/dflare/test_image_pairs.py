@@ -20,6 +20,7 @@ from asterism.models.images_and_scores import PreprocessingParams
 from models.model_files import CLASSES, SHAPE, images, keras_model, write
 from onnx_texts import write_onnx
 from places import ROOT
+from set_options import section
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 DFLARE = {"fitness": "paper", "delta": 1e-3, "guided": True}
@@ -47,17 +48,22 @@ REPAIR = {
 }
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
+def write_pair(original, *compressed):
+    """A model of which every class wins some images, and files of one that is a little off."""
     model = keras_model()
     dense = model.layers[-2]
     kernel = np.asarray(dense.kernel)
-    dense.kernel.assign(4 * (kernel - kernel.mean(axis=0)))  # every class wins some images
-    original = write(model, folder / "original.onnx")
+    dense.kernel.assign(4 * (kernel - kernel.mean(axis=0)))
+    write(model, original)
     rng = np.random.default_rng(0)
     model.set_weights([w + rng.normal(0, 0.05, w.shape) for w in model.get_weights()])
-    return original, write(model, folder / "compressed.onnx"), write(model, folder / "c.tflite")
+    return original, *(write(model, path) for path in compressed)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return write_pair(*(folder / n for n in ("original.onnx", "compressed.onnx", "c.tflite")))
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +107,22 @@ def test_search_and_repair_of_onnx_files(files, data, tmp_path):
     assert results["chosen"] == "logistic"
     assert results["search_before"]["triggered"] == summaries["dflare"]["triggered"]
     assert {"head.onnx", "repaired.onnx", "summary.json"} <= {p.name for p in repaired.iterdir()}
+
+
+@pytest.mark.slow
+def test_search_by_diffchaser_and_repair_by_drepair_of_modules_of_pytorch(data, tmp_path):
+    modules = write_pair(tmp_path / "original.pt2", tmp_path / "compressed.pt2")
+    chaser = {"search": "diffchaser", "options": {"population": 10, "k": 2, "tournament": 2}}
+    found, repaired = tmp_path / "found", tmp_path / "repaired"
+    summaries = search(modules, data, found, searches={"diffchaser": chaser})
+    assert summaries["diffchaser"]["triggered"] > 3
+    drepair = {"perceptron": section("repair")["repairers"]["perceptron"]}
+    params = RepairParams(**(REPAIR | {"search": "diffchaser", "repairers": drepair}))
+    searched = TriggerParams(**(TRIGGER | {"searches": {"diffchaser": chaser}}))
+    results = repair_images(pair(modules, data), params, searched, 0, found, repaired)
+    assert results["chosen"] == "perceptron" and "not_fused" not in results
+    assert results["search_before"]["triggered"] == summaries["diffchaser"]["triggered"]
+    assert {"head.onnx", "summary.json"} <= {p.name for p in repaired.iterdir()}
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ sys.path.append(str(ROOT / "docs"))
 from fits_table import lanes, table, with_table
 from write_reference import ABSENT, PAGES, PLUGINS, pages, rows_of
 
+import asterism
 from asterism.cli.commands import app
 from asterism.config import Params
 from asterism.core.messages.errors import UserError
@@ -69,6 +70,13 @@ def test_what_the_table_says_of_formats_is_so(tmp_path):
         path.write_bytes(b"x")
         with pytest.raises(UserError, match=r"\.keras"):
             opens(path)
+
+
+def test_every_name_that_programs_may_import_is_on_the_page_of_the_interface():
+    page = (PAGES / "api.md").read_text(encoding="utf-8")
+    documented = re.findall(r"^\.\. auto\w+:: asterism\.(?:\w+\.)*(\w+)$", page, re.MULTILINE)
+    assert "`asterism.__version__`" in page
+    assert set(asterism.__all__) - {"__version__"} <= set(documented)
 
 
 def test_every_parameter_and_every_option_has_a_meaning(written):

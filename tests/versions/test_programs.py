@@ -1,11 +1,14 @@
 """Programs of torch.export as they are: their steps, their parts, and how they are run."""
 
+import importlib
+
 import numpy as np
 import pytest
 import torch
 from small_files import run_file
 from small_programs import Pooling, save_pooling
 
+from asterism.comparing.cases import UpgradePair, judge_upgrade
 from asterism.core.messages.errors import UserError
 from asterism.differential.adapters.backend_names import (
     file_references,
@@ -14,11 +17,14 @@ from asterism.differential.adapters.backend_names import (
     suffix_of,
 )
 from asterism.differential.backends.pytorch_program import constants_of, in_float64
-from asterism.differential.reference.runs import PERTURBATIONS
+from asterism.differential.reference.runs import PERTURBATIONS, STEPPED
 from asterism.differential.subjects.exported_program import read_program
 from asterism.memo.universe.tensors import EPSILON
+from libraries.small_results import JUDGE, made_result
+from vetting.torch_programs import QuantisedLinear, saved
 
 X = np.random.default_rng(0).normal(size=(2, 2, 8, 8)).astype(np.float32)
+PAIR = UpgradePair("pytorch_program:file", "pytorch_program:file_aot")
 #: PyTorch says so of the exporter that needs no other package.
 pytestmark = pytest.mark.filterwarnings("ignore:You are using the legacy")
 STEPS = ["conv2d", "tanh", "avg_pool2d", "sum_1", "zeros", "add"]
@@ -110,6 +116,37 @@ def test_the_perturbed_run_is_off_by_little(program, tmp_path, option):
     )
     distance = np.abs(exact[0] - moved[0]).max()
     assert 0.01 * EPSILON[dtype] < distance < 100 * EPSILON[dtype]
+
+
+def test_what_one_step_of_quantisation_moves_is_the_bound_of_a_quantised_program(program, tmp_path):
+    torch.manual_seed(0)
+    layers = (QuantisedLinear(torch.nn.Linear(*sizes), 8) for sizes in ((8, 16), (16, 3)))
+    rows = torch.randn(6, 8)
+    path = saved(torch.nn.Sequential(*layers).eval(), rows, tmp_path / "quantised.pt2")
+    quantised = read_program(path, 9, {})
+    assert quantised.quantises and not program.quantises
+    given, wide = run(quantised, [rows.numpy()], tmp_path), [rows.double().numpy()]
+    right, moved = (
+        run(quantised, wide, tmp_path, "program_reference", option)
+        for option in ("float64", STEPPED)
+    )
+    np.testing.assert_allclose(given[0], right[0], atol=1e-5)
+    spread = np.abs(moved[0] - right[0]).max()
+    for far, kind in ((0.0, "same"), (0.5, "within rounding"), (3.0, "now wrong")):
+        outputs = {PAIR.old: given, PAIR.new: [given[0] + np.float32(far * spread)]}
+        outputs |= {"program_reference:float64": right, f"program_reference:{STEPPED}": moved}
+        assert judge_upgrade(quantised, made_result(outputs), PAIR, "normal", JUDGE).kind == kind
+
+
+@pytest.mark.slow
+def test_a_program_with_operators_of_torchao_is_rejected(tmp_path):
+    quantisation = pytest.importorskip("torchao.quantization")
+    net = torch.nn.Sequential(torch.nn.Linear(32, 3)).eval()
+    quantisation.quantize_(net, quantisation.Int8DynamicActivationInt8WeightConfig())
+    importlib.import_module("torchao.utils").unwrap_tensor_subclass(net)
+    path = saved(net, torch.randn(4, 32), tmp_path / "m.pt2")
+    with pytest.raises(UserError, match="TorchAO"):
+        read_program(path, 9, {})
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,18 @@ def test_modules_agree_as_counted_by_hand_and_keep_their_mode(trained):
     assert found.verdict == "do not ship"
 
 
+@pytest.mark.slow
+def test_compiled_modules_have_the_numbers_of_the_eager_ones(trained):
+    pair = trained.eval(), damaged(trained).eval()
+    eager = vet(*pair, ROWS, LABELS, overrides=FEW)
+    compiled = vet(*map(torch.compile, pair), ROWS, LABELS, overrides=FEW)
+    for side in ("original", "compressed"):
+        np.testing.assert_allclose(getattr(compiled, side), getattr(eager, side), atol=1e-5)
+    assert (compiled.differs == eager.differs).all() and eager.differs.any()
+    assert compiled.agreement.differ == eager.agreement.differ
+    assert (compiled.verdict, compiled.flips) == (eager.verdict, eager.flips)
+
+
 def test_a_module_is_set_back_where_it_fails(trained):
     trained.train()
     with pytest.raises(UserError, match="fails on the first input"):

@@ -28,6 +28,7 @@ from asterism.deepimportance.heatmaps import Heatmaps, heatmaps_or_none
 from asterism.deepimportance.judged_model import JudgedModel, are_pictures
 from asterism.deepimportance.measurement import AdequacyMeasurement, measure_augmented, save_fitted
 from asterism.deepimportance.params import ImportanceParams
+from asterism.models.formats import note_device
 from asterism.models.images_and_scores import PreprocessingParams
 from asterism.project import packaged_conf
 
@@ -63,6 +64,7 @@ class JudgedTests(LaneResult):
     combinations: dict[str, int]
     subset: dict[str, NDArray[np.int64]]
     added: dict[str, AugmentationSet]
+    notes: tuple[str, ...]
     _fitted: FittedCriteria
     _measured: AdequacyMeasurement
     _heatmaps: Heatmaps | None
@@ -165,7 +167,7 @@ def judge_tests(
             "attack": params.attack.model_copy(update={"names": list(attacks)}),
         }
     )
-    judged = _judged(model, given.items, scaled)
+    judged, notes = _judged(model, given.items, scaled)
     fitted = fit_criteria(judged, given.items, given.labels, params.importance, params.criteria)
     split, added = _parted(judged, tests, params)
     measured = measure_augmented(fitted, tests.items, split, added, params.importance, params.seed)
@@ -176,6 +178,7 @@ def judge_tests(
         combinations=measured.metrics["combinations"],
         subset={name: split.base[found.subset] for name, found in measured.exercised.items()},
         added=added,
+        notes=notes,
         _fitted=fitted,
         _measured=measured,
         _heatmaps=_relevance_of_pixels(judged, tests, params),
@@ -212,8 +215,10 @@ def _parted(
     return augment_tests(network, tests.items, tests.labels, params.attack, params.seed)
 
 
-def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams) -> JudgedModel:
-    """A model of any form as one that is judged."""
+def _judged(
+    model: Any, items: NDArray[Any], preprocessing: PreprocessingParams
+) -> tuple[JudgedModel, tuple[str, ...]]:
+    """A model of any form as one that is judged, and notes of the device that it runs on."""
     path = Path(model) if is_file(model) else None
     if path is not None and path.suffix == ".pt2":
         from asterism.models.devices import require_device
@@ -226,11 +231,12 @@ def _judged(model: Any, items: NDArray[Any], preprocessing: PreprocessingParams)
         model = load_keras(path)
     if is_torch_module(model) or is_program(model):
         from asterism.deepimportance.judged_torch import JudgedTorch
-        from asterism.models.torch_modules import plain_module
+        from asterism.models.torch_modules import place_of, plain_module
 
-        return JudgedTorch(plain_module(model), items, preprocessing)
+        device, _ = place_of(model)
+        return JudgedTorch(plain_module(model), items, preprocessing), note_device(device)
     if not hasattr(model, "layers"):
         raise UserError(f"{type(model).__name__} is no model of Keras or PyTorch")
     from asterism.deepimportance.judged_keras import JudgedKeras
 
-    return JudgedKeras(model, preprocessing, items)
+    return JudgedKeras(model, preprocessing, items), ()

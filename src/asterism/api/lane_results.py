@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
+from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.report.base.document import write_document
-from asterism.report.base.section import ReportSection
+from asterism.report.base.section import ReportSection, Step
 from asterism.report.lanes import SECTIONS
 
 
@@ -21,12 +22,14 @@ class LaneResult(ABC):
 
     Attributes:
         values: the lane's numbers, by their names.
+        notes: of the device that the model ran on, if that is no processor.
     """
 
     #: The report's section that shows it.
     _lane: ClassVar[str]
 
     values: Mapping[str, float]
+    notes: tuple[str, ...]
 
     @abstractmethod
     def _write(self, workspace: Path) -> ParameterSection:
@@ -43,8 +46,18 @@ class LaneResult(ABC):
         Args:
             path: the file, ``.html``; one that is there is replaced.
         """
-        write_document(Path(path), [self._section], sweeps="")
+        note = Step(f"The model {' and '.join(self.notes)}.") if self.notes else None
+        write_document(Path(path), [self._section], sweeps="", note=note)
         return Path(path)
+
+    def __repr__(self) -> str:
+        """The verdict and all values; without a verdict the reason."""
+        try:
+            numbers = (f"{name}: {value:.4g}" for name, value in self.values.items())
+            lines = [f"verdict: {self.verdict}", *numbers]
+        except UserError as error:
+            lines = [f"no verdict: {error}"]
+        return "\n  ".join([*lines, *self.notes])
 
     def _repr_html_(self) -> str:
         """The verdict and all values, for a notebook."""
@@ -52,7 +65,8 @@ class LaneResult(ABC):
 
         row = Markup("<tr><td>{}</td><td>{:.4g}</td></tr>")
         rows = Markup("").join(row.format(name, value) for name, value in self.values.items())
-        return str(Markup("<p>{}</p><table>{}</table>").format(self.verdict, rows))
+        told = "; ".join([self.verdict, *self.notes])
+        return str(Markup("<p>{}</p><table>{}</table>").format(told, rows))
 
     @cached_property
     def _section(self) -> ReportSection:

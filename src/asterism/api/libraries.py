@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from numpy.typing import NDArray
+
 from asterism.api.given import as_input_data, is_file, is_program, is_torch_module
 from asterism.comparing.commands import compare_libraries as compare_files
 from asterism.comparing.comparison import ComparisonRequest
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.console import get_logger, log_to_stderr
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, extract_reason
 from asterism.data.given import ArrayInputs
 from asterism.models.signatures.reading import read_signature
 from asterism.project import packaged_conf
@@ -90,7 +92,7 @@ def compare_libraries(
 ) -> LibraryComparison:
     """Run a model in every installed library that reads it, and say whose results differ.
 
-    Each library runs in a process of its own.
+    Each library runs in a process of its own, on the processor.
 
     Args:
         model: an ``.onnx`` or ``.pt2`` file; or a module of PyTorch, which is exported with the
@@ -120,7 +122,7 @@ def compare_libraries(
         given = as_input_data(inputs)
         if isinstance(given, ArrayInputs):
             batch = here / "inputs.npz"
-            write_arrays(batch, **{read_signature(file).inputs[0].name: given.items})
+            write_arrays(batch, **_named(given.items, file))
         else:
             batch = given
     request = ComparisonRequest(
@@ -144,6 +146,22 @@ def compare_libraries(
     return LibraryComparison(verdict, tuple(names), facts, folder)
 
 
+def _named(items: NDArray[Any], file: Path) -> dict[str, NDArray[Any]]:
+    """Inputs by the name that a file has for them, real numbers in the type that it takes.
+
+    Raises:
+        UserError: NumPy does not have this type.
+    """
+    spec = read_signature(file).inputs[0]
+    if spec.dtype == "bfloat16":
+        raise UserError(
+            f"{spec.name} is bfloat16, which NumPy does not have: compare the model in float32 "
+            "(in PyTorch model.float())"
+        )
+    real = items.dtype.kind == "f" and spec.dtype.startswith("float")
+    return {spec.name: items.astype(spec.dtype) if real else items}
+
+
 def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
     """The file that libraries read."""
     if is_file(model):
@@ -154,8 +172,9 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
             "a module of PyTorch with inputs, or an exported program"
         )
     import torch
+    from torch.export.passes import move_to_device_pass
 
-    from asterism.models.torch_modules import evaluation_mode, plain_module
+    from asterism.models.torch_modules import as_tensor, evaluation_mode, place_of, plain_module
 
     target = folder / "model.pt2"
     if is_program(model):
@@ -166,10 +185,12 @@ def _as_file(model: Any, inputs: Any, folder: Path) -> Path:
         raise UserError("a module is exported with its inputs: give an array or a tensor")
     with evaluation_mode(model):
         try:
-            program = torch.export.export(
-                plain_module(model), (torch.from_numpy(given.items.copy()),)
-            )
+            example = as_tensor(given.items, *place_of(model))
+            program = torch.export.export(plain_module(model), (example,))
+            if example.device.type != "cpu":
+                program = move_to_device_pass(program, "cpu")
         except Exception as error:
-            raise UserError(f"PyTorch cannot export the module: {error}") from error
+            reason = extract_reason(str(error))
+            raise UserError(f"PyTorch cannot export the module: {reason}") from error
         torch.export.save(program, target)
     return target

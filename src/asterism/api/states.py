@@ -84,6 +84,7 @@ class HiddenStates(LaneResult):
     layer: str
     traces: StateTraces
     tests: StateTraces | None
+    notes: tuple[str, ...]
     _params: _Params
 
     _lane = "stateful"
@@ -216,6 +217,7 @@ def states(
         layer=network.layer,
         traces=found[0],
         tests=None if tests is None else found[1],
+        notes=network.engine.notes,
         _params=params.model_copy(update={"abstraction": fitting}),
     )
 

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.models.formats import ALONE, INPUT, Runtime, Tensors, mixes_inputs, named_arrays
+from asterism.models.formats import (
+    ALONE,
+    INPUT,
+    Runtime,
+    Tensors,
+    mixes_inputs,
+    named_arrays,
+    note_device,
+)
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.signatures.torch import is_form, operator_family, operator_of
 
@@ -55,14 +63,9 @@ class ModuleRuntime(Runtime):
         example: NDArray[Any],
         parts: Sequence[tuple[int, ...]] = (),
     ) -> None:
-        import torch
-
         self.module, self._parts = module, parts
-        tensors = [*module.parameters(), *module.buffers()]
-        self._device = tensors[0].device if tensors else torch.device("cpu")
-        real = [tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point]
-        self._dtype = real[0] if real else None
-        prepared = _as_module_takes(example, bool(real))
+        self._device, self._dtype = place_of(module)
+        prepared = _as_module_takes(example, self._dtype is not None)
         self.input = _first_parameter(module)
         try:
             with _Makers() as makers:
@@ -75,9 +78,7 @@ class ModuleRuntime(Runtime):
             for (key, array), maker in zip(answers.items(), makers.of_answer, strict=True)
         )
         self.signature = Signature("torch", inputs, outputs, operators=makers.count)
-        notes = []
-        if self._device.type != "cpu":
-            notes.append(f"runs on {self._device}, where its parameters are")
+        notes = [*note_device(self._device)]
         if prepared.dtype.kind == "f" and self._dtype not in (None, _torch_dtype(prepared.dtype)):
             dtype = str(self._dtype).removeprefix("torch.")
             notes.append(
@@ -113,12 +114,27 @@ class ModuleRuntime(Runtime):
             ends = np.cumsum([math.prod(shape) for shape in self._parts])[:-1]
             pieces = zip(np.split(array, ends, axis=1), self._parts, strict=True)
             arrays = [piece.reshape(-1, *shape) for piece, shape in pieces]
-        # A copy: an axis of length 1 may have any stride, which PyTorch takes for an order.
-        tensors = [torch.from_numpy(part.copy(order="C")).to(self._device) for part in arrays]
-        if self._dtype is not None:
-            tensors = [t.to(self._dtype) if t.dtype.is_floating_point else t for t in tensors]
+        tensors = [as_tensor(part, self._device, self._dtype) for part in arrays]
         with torch.no_grad():
             return self.module(*tensors)
+
+
+def place_of(module: Any) -> tuple[torch.device, torch.dtype | None]:
+    """The device of a module or program, and the type of its real numbers; None without any."""
+    import torch
+
+    tensors = [*module.parameters(), *module.buffers()]
+    real = (tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point)
+    return tensors[0].device if tensors else torch.device("cpu"), next(real, None)
+
+
+def as_tensor(array: NDArray[Any], device: torch.device, dtype: torch.dtype | None) -> torch.Tensor:
+    """An array as a tensor on a device, real numbers in a type; None for the array's own."""
+    import torch
+
+    # A copy: an axis of length 1 may have any stride, which PyTorch takes for an order.
+    tensor = torch.from_numpy(array.copy(order="C")).to(device)
+    return tensor.to(dtype) if dtype is not None and tensor.is_floating_point() else tensor
 
 
 def plain_module(module: torch.nn.Module) -> torch.nn.Module:

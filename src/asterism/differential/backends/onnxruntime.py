@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from asterism.differential.adapters.code import SHAPES, BackendCode
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary
+from asterism.differential.backends.pytorch_program import IMPORTS
 
 #: ONNX Runtime's names of the levels, by the ending of an option.
 LEVELS = {
@@ -70,7 +71,7 @@ class OnnxProgram(OnnxRuntime):
         """See :class:`Library`."""
         runtime = super().code(option)
         return BackendCode(
-            ("import io", "import torch", *runtime.imports),
+            ("import io", *IMPORTS, *runtime.imports),
             f"""module = torch.export.load(path).module(check_guards=False)
 module = torch.fx.GraphModule(module, module.graph)  # which can be set to inference
 file, given = io.BytesIO(), tuple(torch.from_numpy(x.copy()) for x in inputs)

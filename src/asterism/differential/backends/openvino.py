@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from asterism.differential.adapters.code import BackendCode
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary, Library
+from asterism.differential.backends.pytorch_program import IMPORTS
 
 
 @LIBRARIES.register("openvino")
@@ -43,7 +44,7 @@ class OpenVinoProgram(OpenVino):
     name = "openvino_program"
     packages = ("openvino", "torch")
     suffix = ".pt2"
-    imports = ("import torch",)
+    imports = IMPORTS
     reading = "ov.convert_model(torch.export.load(path))"
 
 

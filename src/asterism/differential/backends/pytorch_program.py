@@ -13,7 +13,21 @@ from numpy.typing import NDArray
 from asterism.differential.adapters.code import Arrays, BackendCode, Prepared
 from asterism.differential.adapters.library import LIBRARIES, FileLibrary, FileReference
 from asterism.differential.adapters.model_under_test import ModelUnderTest
-from asterism.differential.reference.runs import PERTURBATIONS, ReferenceRuns, perturb
+from asterism.differential.reference.quantised_operators import QUANTISER, moved_by_a_step
+from asterism.differential.reference.runs import (
+    PERTURBATIONS,
+    STEPPED,
+    ReferenceRuns,
+    perturb,
+)
+
+#: Lines that import what reads a program. Newer versions may lack quantised programs' operators.
+IMPORTS = (
+    "import contextlib",
+    "import torch",
+    "with contextlib.suppress(ImportError):  # operators of quantised programs\n"
+    "    import torch.ao.quantization.fx._decomposed",
+)
 
 #: What makes a function of the module, by the ending of an option.
 _COMPILED = {
@@ -36,7 +50,7 @@ class PyTorchProgram(FileLibrary):
     def code(self, option: str) -> BackendCode:
         """See :class:`Library`."""
         return BackendCode(
-            ("import torch",),
+            IMPORTS,
             f"""module = torch.export.load(path).module(check_guards=False)
 function = {self.setting_of(option)}""",
             """with torch.no_grad():
@@ -60,7 +74,7 @@ class ProgramReference(FileReference):
     name = "program_reference"
     packages = ("torch",)
     suffix = ".pt2"
-    references = ReferenceRuns("program_reference", kin="pytorch_program")
+    references = ReferenceRuns("program_reference", kin="pytorch_program", steps=True)
 
     @classmethod
     def trivial(cls) -> bytes:
@@ -87,7 +101,7 @@ class ProgramReference(FileReference):
         import torch
 
         opened = Prepared(PyTorchProgram().code(""), {"path": str(path)})
-        module = in_float64(opened.space([])["module"])
+        module = in_float64(opened.space([])["module"], off_by_a_step=option == STEPPED)
         if option in PERTURBATIONS:
             for tensor in constants_of(module):
                 if tensor.is_floating_point():
@@ -99,10 +113,14 @@ class ProgramReference(FileReference):
 _CHECKS = ("_assert_tensor_metadata",)
 
 
-def in_float64(module: Any) -> Any:
+def in_float64(module: Any, *, off_by_a_step: bool = False) -> Any:
     """A program's module that computes in float64 what it computed in a smaller float.
 
     It is changed in place: its weights, and every type that a step names.
+
+    Args:
+        module: of the program.
+        off_by_a_step: whether what is quantised is off by up to a step.
     """
     import torch
 
@@ -119,11 +137,40 @@ def in_float64(module: Any) -> Any:
             continue
         node.args = torch.utils._pytree.tree_map(wide, node.args)
         node.kwargs = torch.utils._pytree.tree_map(wide, node.kwargs)
+        if str(node.target).startswith("quantized_decomposed."):
+            moved = off_by_a_step and QUANTISER in str(node.target)
+            node.target = _amid_float64(node.target, moved=moved)
     module.recompile()
     for tensor in constants_of(module):
         if tensor.dtype in narrow:
             tensor.data = tensor.data.double()
     return module
+
+
+def _amid_float64(operator: Any, *, moved: bool) -> Callable[..., Any]:
+    """An operator of quantised programs, which take float32 alone, between steps in float64.
+
+    Args:
+        operator: between integers and the real numbers that they stand for.
+        moved: whether the integers that it gives are off by up to a step.
+    """
+    import torch
+
+    def change(values: Any, real: Callable[[Any], Any], whole: Callable[[Any], Any]) -> Any:
+        def tensor(value: Any) -> Any:
+            return real(value) if value.is_floating_point() else whole(value)
+
+        return torch.utils._pytree.tree_map_only(torch.Tensor, tensor, values)
+
+    def off(integers: Any) -> Any:
+        (found,) = moved_by_a_step((integers.numpy(),)) if moved else (integers,)
+        return torch.as_tensor(found)
+
+    def step(*given: Any, **named: Any) -> Any:
+        given, named = change((given, named), lambda t: t.float(), lambda t: t)
+        return change(operator(*given, **named), lambda t: t.double(), off)
+
+    return step
 
 
 def constants_of(module: Any) -> list[Any]:

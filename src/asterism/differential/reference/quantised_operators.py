@@ -24,6 +24,8 @@ QUANTISERS = ("DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "Quantize
 #: Operators that the evaluator lacks in early versions, or takes to be trained there: the first
 #: version and the one that computes the same.
 _NEWER = {"BatchNormalization": (7, 14), "DequantizeLinear": (10, 19)}
+#: Within the names of PyTorch's operators that quantise, and of no others.
+QUANTISER = ".quantize_"
 #: One of so many numbers is off by a step where there are more than a few: rounding rarely decides.
 _RARE, _FEW = 8, 64
 #: Steps in the range of eight bits, and how many of them an input may be off that is quantised.
@@ -45,7 +47,7 @@ def reference_operators(opset: int, *, off_by_a_step: bool) -> list[type]:
         def _run(self: Any, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
             made = compute(off_by_a_step, attributes, *inputs)
             outputs = made if isinstance(made, tuple) else (made,)
-            return _moved(outputs) if off_by_a_step else outputs
+            return moved_by_a_step(outputs) if off_by_a_step else outputs
 
         return type(name, (OpRun,), {"op_domain": DOMAIN, "_run": _run})
 
@@ -55,7 +57,7 @@ def reference_operators(opset: int, *, off_by_a_step: bool) -> list[type]:
         def _run(self: Any, *inputs: Array, **attributes: Any) -> tuple[Array, ...]:
             given = {n: a for n, a in attributes.items() if n in schema.attributes}
             made: tuple[Array, ...] = base._run(self, *inputs, **given)
-            return _moved(made) if moved else made
+            return moved_by_a_step(made) if moved else made
 
         return type(name, (base,), {"_run": _run, "op_schema": schema})
 
@@ -75,7 +77,7 @@ def is_quantising(names: Iterable[str]) -> bool:
     return not {*QUANTISERS, *_OWN}.isdisjoint(names)
 
 
-def _moved(outputs: tuple[Array, ...]) -> tuple[Array, ...]:
+def moved_by_a_step(outputs: tuple[Array, ...]) -> tuple[Array, ...]:
     """Outputs of which the first is off by a step in some elements, if it is of integers."""
     first = outputs[0]
     if first.dtype.kind not in "iu":

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
+from asterism.differential.reference.quantised_operators import QUANTISER
 from asterism.differential.subjects import (
     SUBJECTS,
     Arrays,
@@ -84,6 +85,11 @@ class ProgramFile(ModelFile):
         """See :class:`ModelFile`."""
         found = {_dtype(node) for node in self.module.graph.nodes}
         return "float16" if "float16" in found else "float32"
+
+    @property
+    def quantises(self) -> bool:
+        """See :class:`ModelFile`."""
+        return any(QUANTISER in str(node.target) for node in self._steps)
 
     def kinds(self) -> dict[str, np.dtype[Any]]:
         """See :class:`ModelFile`."""
@@ -156,14 +162,17 @@ def read_program(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
         shapes: the shapes of inputs by name, with the batch, in place of what the program says.
 
     Raises:
-        UserError: it is no such file, could run foreign code, or a shape does not fit.
+        UserError: it is no such file, could run foreign code, calls TorchAO's operators, or a shape
+            does not fit.
     """
     foreign = rewrite_program(path)
     nodes = list(foreign.module().graph.nodes)
+    if any(str(node.target).startswith("torchao.") for node in nodes):
+        raise UserError(f"{path} calls TorchAO's operators, which no compared library has")
     given = {foreign.names.theirs(n.name): n for n in nodes if n.op == "placeholder"}
     for title, node in given.items():
         if not _dtype(node):
-            raise UserError(f"{path}: the input {title!r} is no tensor of numbers")
+            raise UserError(f"{path}: the input {title!r} is no tensor of a type of NumPy's")
     sizes = resolve_shapes(given, size, shapes)
     bounds = find_index_bounds(nodes, lambda s: s if isinstance(s, int) else size)
     specs = []

@@ -55,6 +55,15 @@ class Runtime(ABC):
         """Forget the state that the model keeps inside itself, in this thread."""
 
 
+def note_device(device: object) -> tuple[str, ...]:
+    """A note of the device that a model runs on; none for the processor.
+
+    Args:
+        device: its name, such as ``"cuda:0"``, or PyTorch's own.
+    """
+    return () if str(device).startswith("cpu") else (f"runs on {device}",)
+
+
 #: Opens a file of a format as a model that can be run. A format is registered by the suffixes of
 #: its files, with their dots.
 FORMATS: Registry[Callable[[Path], Runtime]] = Registry("model format", "asterism.models.formats")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError, extract_reason
 from asterism.core.settings import machine
 from asterism.models.foreign.onnx_files import read_renamed_onnx
-from asterism.models.formats import FORMATS, Runtime, Tensors
+from asterism.models.formats import FORMATS, Runtime, Tensors, note_device
 from asterism.models.signatures.onnx import signature_of
 
 
@@ -23,7 +23,7 @@ class OnnxFileRuntime(Runtime):
         file, device = read_renamed_onnx(path), machine.device()
         self.signature = signature_of(file, path)
         self._session = open_session(file.content, str(path), device)
-        self.notes = () if device == "cpu" else (f"runs on {device}",)
+        self.notes = note_device(device)
         first = self.signature.given[0].shape if self.signature.given else ()
         self.fixed_batch = first[0] if first else None
         self._inputs = {file.names.theirs(i.name): i.name for i in self._session.get_inputs()}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.models.foreign.torch_archive import rewrite_program
-from asterism.models.formats import FORMATS, Runtime, Tensors, as_array
+from asterism.models.formats import FORMATS, Runtime, Tensors, as_array, note_device
 from asterism.models.signatures.signature import Signature
 from asterism.models.signatures.torch import signature_of_graph
 
@@ -48,7 +48,7 @@ class TorchRuntime(Runtime):
         named: Callable[[str], str] = str,
     ) -> None:
         self.plain, self.signature, self._device, self.named = module, signature, device, named
-        self.notes = () if device == "cpu" else (f"runs on {device}",)
+        self.notes = note_device(device)
         self.fixed_batch = next((spec.shape[0] for spec in signature.inputs if spec.shape), None)
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:

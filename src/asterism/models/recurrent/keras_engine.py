@@ -23,6 +23,7 @@ class KerasEngine:
     """
 
     threads = False
+    notes: tuple[str, ...] = ()
 
     def __init__(self, model: Any, profiled: Any) -> None:
         import keras

@@ -47,10 +47,12 @@ class Engine(Protocol):
     Attributes:
         form: what it takes, and whose states it gives.
         threads: whether calls from several threads run side by side.
+        notes: of the device, if that is no processor.
     """
 
     form: SequenceForm
     threads: bool
+    notes: tuple[str, ...]
 
     def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:
         """Outputs ``(B, K)`` and states ``(B, T, H)`` of sequences.

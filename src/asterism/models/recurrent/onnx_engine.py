@@ -32,6 +32,7 @@ class OnnxEngine:
     """
 
     threads = True
+    notes: tuple[str, ...] = ()
 
     def __init__(self, graph: bytes, form: SequenceForm) -> None:
         self._session = open_session(graph, "the network")

@@ -120,6 +120,7 @@ class IsolatedEngine(IsolatedModel):
         super().__init__(path, served_engine, [str(path), layer])
         self.form = SequenceForm.model_validate(self.facts["form"])
         self.threads: bool = self.facts["threads"]
+        self.notes = tuple(self.facts["notes"])
 
     @property
     def graph(self) -> bytes:
@@ -149,4 +150,5 @@ def served_engine(path: str, layer: str | None) -> Served:
     def answer(arrays: Arrays) -> Arrays:
         return engine.compute(arrays[0]) if arrays else [np.frombuffer(graph, np.uint8)]
 
-    return {"form": engine.form.model_dump(), "threads": engine.threads}, answer
+    facts = {"form": engine.form.model_dump(), "threads": engine.threads, "notes": engine.notes}
+    return facts, answer

@@ -14,9 +14,10 @@ from torch import fx, nn
 from asterism.core.messages.errors import UserError
 from asterism.models.devices import require_device
 from asterism.models.foreign.torch_archive import rewrite_program
-from asterism.models.formats import ALONE, as_array
+from asterism.models.formats import ALONE, as_array, note_device
 from asterism.models.recurrent.model import Floats, Inputs, SequenceForm
 from asterism.models.signatures.torch import RECURRENT_OPERATORS, modules_of, operator_of
+from asterism.models.torch_modules import as_tensor, place_of
 
 
 class TorchEngine:
@@ -48,7 +49,8 @@ class TorchEngine:
             numbers=str(example.dtype) if tokens else None,
         )
         self._module, self._part = module, module.get_submodule(name)
-        self._device = next(module.parameters()).device
+        self._place = place_of(module)
+        self.notes = note_device(self._place[0])
 
     def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:
         """See :class:`~asterism.models.recurrent.model.Engine`."""
@@ -60,7 +62,7 @@ class TorchEngine:
         with ALONE, torch.no_grad():
             hook = self._part.register_forward_hook(keep)
             try:
-                outputs = self._module(torch.from_numpy(sequences.copy()).to(self._device))
+                outputs = self._module(as_tensor(sequences, *self._place))
             finally:
                 hook.remove()
         if isinstance(self._part, nn.RNNCellBase):
@@ -105,13 +107,15 @@ class ProgramEngine:
             batch=batch,
             numbers=None if features else str(given.dtype).removeprefix("torch."),
         )
-        self._graph, self._node, self._device = module, layers[name], given.device
+        self._graph, self._node = module, layers[name]
+        self._place = given.device, given.dtype
+        self.notes = note_device(given.device)
 
     def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:
         """See :class:`~asterism.models.recurrent.model.Engine`."""
         run = _RunWithStates(self._graph, self._node)
         with ALONE, torch.no_grad():
-            found = run.run(torch.from_numpy(sequences.copy()).to(self._device))
+            found = run.run(as_tensor(sequences, *self._place))
         outputs = found[0] if isinstance(found, tuple | list) else found
         batch_first = self._node.args[-1]  # the last argument of PyTorch's recurrent operators
         states = run.states if batch_first else run.states.transpose(0, 1)

@@ -201,5 +201,4 @@ def _gaps(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         spread = numbers.max(0) - numbers.min(0)
     odd = (numbers != numbers[0]).any(0) & ~np.isnan(numbers).all(0)
-    gaps: NDArray[np.float64] = np.where(finite, spread, np.where(odd, np.inf, 0.0))
-    return gaps
+    return np.where(finite, spread, np.where(odd, np.inf, 0.0))

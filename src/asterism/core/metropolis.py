@@ -137,5 +137,4 @@ class MetropolisHastings(Selector):
 
     def _least_chance(self, count: int) -> float:
         """The chance of a step from the first of so many ranks to the last."""
-        chance: float = self._stays ** (count - 1)
-        return chance
+        return self._stays ** (count - 1)

@@ -110,8 +110,7 @@ def _of_tokens(seeds: Inputs, ranges: Ranges) -> Mutation:
     def close(mutants: Inputs, references: Inputs, share: float, _: float) -> NDArray[np.bool_]:
         lengths = alphabet.lengths(references)
         edits = edit_distances(mutants, references, alphabet.lengths(mutants), lengths)
-        near: NDArray[np.bool_] = edits <= share * lengths
-        return near
+        return edits <= share * lengths
 
     return Mutation(made, close)
 

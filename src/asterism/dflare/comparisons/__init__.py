@@ -49,8 +49,7 @@ class AgreementFigure:
 def find_lost_answers(f: Outputs, g: Outputs) -> NDArray[np.bool_]:
     """Rows in which g is NaN or infinite in a place where f is finite, bool ``(N,)``."""
     places: NDArray[np.bool_] = ~np.isfinite(g) & np.isfinite(f)
-    rows: NDArray[np.bool_] = np.asarray(places.any(axis=1))
-    return rows
+    return np.asarray(places.any(axis=1))
 
 
 def find_unanswered_inputs(f: Outputs) -> NDArray[np.bool_]:

@@ -44,11 +44,9 @@ class SeedMutator(Protocol):
 
     def draw(self, rng: Randomness, shape: Any, /) -> Draws:
         """Draw all random numbers for mutating a batch of this shape."""
-        ...
 
     def apply(self, inputs: Inputs, draws: Draws, /) -> Inputs:
         """Mutants of the inputs, which stay unchanged."""
-        ...
 
 
 @dataclass(frozen=True)

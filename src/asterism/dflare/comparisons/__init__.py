@@ -88,7 +88,6 @@ class ProbabilisticComparison(Protocol):
 
     def answers(self, outputs: Outputs) -> NDArray[np.int64]:
         """What outputs answer, int64 ``(N, A)``; a label is one answer."""
-        ...
 
     def sureness(
         self, f: Outputs, g: Outputs, expected: NDArray[np.int64]
@@ -105,7 +104,6 @@ class ProbabilisticComparison(Protocol):
         Returns:
             Two probabilities for each input, each float32 ``(N,)``.
         """
-        ...
 
 
 class Comparison(ABC):

@@ -113,13 +113,12 @@ def describe_inputs(path: Path) -> str:
     Raises:
         UserError: there are none.
     """
-    files = list_input_files(path)
-    kind = infer_kind(files)
-    if kind is None:
+    facts = inputs_as_json(path)
+    if facts["kind"] is None:
         return f"{path}: arrays of NumPy ({', '.join(ARRAYS)}), whose kind the model tells"
-    folders = set(class_of_each_file(path, files_of_kind(path, kind)))
-    classes = f" in {len(folders)} subfolders, taken for classes" if folders else ""
-    return f"{path}: {pluralise(len(files), 'file')}{classes}, kind {kind}"
+    folders = len(facts["classes"])
+    classes = f" in {folders} subfolders, taken for classes" if folders else ""
+    return f"{path}: {pluralise(facts['files'], 'file')}{classes}, kind {facts['kind']}"
 
 
 def examine_models(paths: Sequence[Path]) -> list[ModelDescription | UnreadableFile]:

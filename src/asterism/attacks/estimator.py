@@ -100,8 +100,7 @@ class PixelEstimator(_Estimator, ClassGradientsMixin, ClassifierMixin):  # type:
             best = others.argmax(axis=1)
             by[:] = logits[rows, labels] - others[rows, best]
             counting = weights * (by + np.float32(margin) > 0)
-            weighed: Floats = counting[:, None] * (own - self._one_hot(best))
-            return weighed
+            return counting[:, None] * (own - self._one_hot(best))
 
         _, gradient = self._network.gradient(x, weigh)
         return by, gradient
@@ -111,8 +110,7 @@ class PixelEstimator(_Estimator, ClassGradientsMixin, ClassifierMixin):  # type:
         return self._network.loss_gradient(x, y)
 
     def _one_hot(self, labels: Ints) -> Floats:
-        one_hot: Floats = np.eye(self.nb_classes, dtype=np.float32)[labels]
-        return one_hot
+        return np.eye(self.nb_classes, dtype=np.float32)[labels]
 
 
 class PixelRegressor(_Estimator, RegressorMixin):  # type: ignore[misc]

@@ -110,20 +110,16 @@ def drop_type_findings(
         inputs: by distribution.
         findings: the findings of the model.
     """
-    suspects = {finding.distributions[0] for finding in findings if _is_suspect(finding)}
+    suspects = {finding.distributions[0] for finding in findings if finding.symptom == MASK_DIFFERS}
     said: dict[str, str] = {}
     if subject.coarsest == "float16":
         said = {name: _overflow(pool, subject, inputs[name], name) for name in suspects}
     return [
         replace(finding, symptom=BEYOND_TYPE, message=why)
-        if _is_suspect(finding) and (why := said.get(finding.distributions[0]))
+        if finding.symptom == MASK_DIFFERS and (why := said.get(finding.distributions[0]))
         else finding
         for finding in findings
     ]
-
-
-def _is_suspect(finding: Finding) -> bool:
-    return finding.symptom == MASK_DIFFERS
 
 
 def _overflow(pool: WorkerPool, subject: ModelFile, inputs: Arrays, distribution: str) -> str:
@@ -201,5 +197,4 @@ def _gaps(arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         spread = numbers.max(0) - numbers.min(0)
     odd = (numbers != numbers[0]).any(0) & ~np.isnan(numbers).all(0)
-    gaps: NDArray[np.float64] = np.where(finite, spread, np.where(odd, np.inf, 0.0))
-    return gaps
+    return np.where(finite, spread, np.where(odd, np.inf, 0.0))

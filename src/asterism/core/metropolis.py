@@ -111,7 +111,7 @@ class MetropolisHastings(Selector):
         count = len(candidates)
         if current is None:
             return candidates[int(draws.integers(count))]
-        least = self._least_chance(count)
+        least = self._stays ** (count - 1)  # of a step from the first rank to the last
         ranking: list[Candidate] = []
         while True:
             proposal = candidates[int(draws.integers(count))]
@@ -134,8 +134,3 @@ class MetropolisHastings(Selector):
         reach: NDArray[np.int64] = ascending.searchsorted(numbers[:, 1::2], side="right")
         np.subtract(len(ascending), reach, out=reach)
         return proposed, reach
-
-    def _least_chance(self, count: int) -> float:
-        """The chance of a step from the first of so many ranks to the last."""
-        chance: float = self._stays ** (count - 1)
-        return chance

@@ -49,8 +49,7 @@ def stream(seed: int, *path: str | int) -> np.random.Generator:
 
 def draw_first_word(seed: int, *path: str | int) -> int:
     """The first 64 bits that :func:`stream` would draw, for keys of counter-based streams."""
-    word: int = np.random.PCG64(_seed_sequence(seed, path)).random_raw()
-    return word
+    return np.random.PCG64(_seed_sequence(seed, path)).random_raw()
 
 
 def spawn_integer(seed: int, *path: str | int) -> int:
@@ -117,8 +116,7 @@ def draw_distinct_integers(rng: Randomness, rows: int, size: int, below: int) ->
 def draw_standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Normal numbers of mean 0 and deviation 1, float32, of :data:`LEVELS` different values."""
     levels = draw_uniform_levels(rng, shape)
-    drawn: NDArray[np.float32] = _quantiles().take(levels, mode="wrap")  # in range: no check needed
-    return drawn
+    return _quantiles().take(levels, mode="wrap")  # in range: no check needed
 
 
 @cache
@@ -197,8 +195,7 @@ class BatchedStreams:
 
     def random(self, size: int | tuple[int, ...]) -> NDArray[np.float64]:
         """Numbers from [0, 1), float64; ``size`` is n or begins with it, here and below."""
-        numbers: NDArray[np.float64] = (self._words(size) >> np.uint64(11)) * np.float64(2.0**-53)
-        return numbers
+        return (self._words(size) >> np.uint64(11)) * np.float64(2.0**-53)
 
     def uniform(self, low: float, high: float, size: int | tuple[int, ...]) -> NDArray[np.float64]:
         """Numbers from [low, high), float64."""

@@ -100,14 +100,11 @@ def list_input_files(path: Path) -> list[Path]:
     if not path.is_dir():
         raise UserError(f"there is no file or folder {path}")
     with reading(str(path)):
-        files = [file for file in list_plain_files(path) if not _is_hidden(file.relative_to(path))]
+        found = [(file, file.relative_to(path).parts) for file in list_plain_files(path)]
+    files = [file for file, parts in found if not any(part.startswith(".") for part in parts)]
     if not files:
         raise UserError(f"the folder {path} holds no files")
     return files
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def infer_kind(files: Sequence[Path]) -> str | None:

@@ -60,8 +60,7 @@ class Consequence:
     def holds(self, f: Outputs, g: Outputs, expected: Expected) -> NDArray[np.bool_]:
         """Whether each deviation is consequential, bool ``(N,)``; arguments as for ``sureness``."""
         right, wrong = self.certain.sureness(f, g, expected)
-        consequential: NDArray[np.bool_] = (right >= self.original) & (wrong >= self.compressed)
-        return consequential
+        return (right >= self.original) & (wrong >= self.compressed)
 
     def nearness(self, f: Outputs, g: Outputs, expected: Expected) -> Floats:
         """How near inputs are to a consequential deviation, float32 ``(N,)``.

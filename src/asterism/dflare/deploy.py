@@ -39,7 +39,9 @@ def write_head(repairer: Repairer, path: Path, logits: bool = False) -> None:
         path: where to.
         logits: whether the compressed model's file gives logits, so that they need a softmax first.
     """
-    _write(_head(repairer, logits=logits), path)
+    with replacing(path) as temporary:
+        head = _head(repairer, logits=logits)
+        temporary.write_bytes(head.SerializeToString(deterministic=True))
 
 
 def _head(
@@ -88,7 +90,10 @@ def write_fused(compressed: Path, repairer: Repairer, path: Path, logits: bool) 
         Why there is no such file; empty where there is one.
     """
     try:
-        fused = _fuse(_modern(read_onnx(compressed)), repairer, logits)
+        body = read_onnx(compressed)
+        if own_opset(body) < _OLDEST_OPSET:
+            body = convert_version(body, _OPSET)
+        fused = _fuse(body, repairer, logits)
         with replacing(path) as temporary:
             temporary.write_bytes(fused.SerializeToString(deterministic=True))
             open_session(temporary, str(path))
@@ -106,16 +111,6 @@ def _fuse(body: Any, repairer: Repairer, logits: bool) -> Any:
     for entry in head.opset_import:  # the head's operators mean the same in all versions
         entry.version = versions.get(entry.domain, entry.version)
     return compose.merge_models(body, head, io_map=[(output.name, head.graph.input[0].name)])
-
-
-def _modern(body: Any) -> Any:
-    """The model itself, or its translation where its operators are older than a head's."""
-    return body if own_opset(body) >= _OLDEST_OPSET else convert_version(body, _OPSET)
-
-
-def _write(model: Any, path: Path) -> None:
-    with replacing(path) as temporary:
-        temporary.write_bytes(model.SerializeToString(deterministic=True))
 
 
 class RepairedModel:

@@ -300,5 +300,4 @@ class FormulaFitness(NearestNeighbourFitness):
     def _at_least(
         self, owners: Rows, gains: Gains, unobserved: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        more: NDArray[np.bool_] = gains + self.delta * (unobserved - self._of_best[owners]) >= 0
-        return more
+        return gains + self.delta * (unobserved - self._of_best[owners]) >= 0

@@ -32,7 +32,6 @@ from asterism.dflare.repair import (
     repair_status,
     save_repairer,
     train_repairer,
-    unused_images,
     why_not_repairable,
 )
 from asterism.dflare.repairers import Repairer
@@ -148,7 +147,7 @@ def repair_images(
     with open_classifiers(*pair.paths, pair.preprocessing) as (f, g):
         models = ModelPair(f, g)
         of_seeds = models.ask(seeds.items)
-        of_rest = models.ask(unused_images(pair.data.test_images, seeds))
+        of_rest = models.ask(np.delete(pair.data.test_images, seeds.numbers, axis=0))
         facts: dict[str, Any] = {}
         facts["test_set"] = _on_test_images(of_seeds, of_rest, seeds, pair.data.test_labels)
         examples = gather_examples(of_seeds, seeds.numbers.tolist(), findings)

@@ -393,5 +393,4 @@ def _of_note(answers: PairedOutputs, deviates: NDArray[np.bool_]) -> list[int]:
     """The rows that deviate or on which a model failed, in their order."""
     noted = deviates.copy()
     noted[list(answers.failures)] = True
-    rows: list[int] = np.flatnonzero(noted).tolist()
-    return rows
+    return np.flatnonzero(noted).tolist()

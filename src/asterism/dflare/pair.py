@@ -45,7 +45,6 @@ class Model(Protocol):
 
     def predict(self, items: Any) -> Outputs:
         """Outputs float32 ``(N, K)``; a row is the same in every batch."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from asterism.dflare.outcome import SearchResult
 from asterism.dflare.pair import PairedOutputs
 from asterism.dflare.params import RepairParams
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
-from asterism.dflare.trigger import SearchSeeds
 
 log = get_logger(__name__)
 
@@ -102,11 +101,6 @@ def why_not_repairable(examples: RepairExamples) -> str:
             "to learn a repair from"
         )
     return ""
-
-
-def unused_images(images: NDArray[np.uint8], seeds: SearchSeeds) -> NDArray[np.uint8]:
-    """The test images that were no seeds, from which no repairer has learnt."""
-    return np.delete(images, seeds.numbers, axis=0)
 
 
 @dataclass(frozen=True)

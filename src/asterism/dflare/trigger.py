@@ -54,8 +54,7 @@ class SearchSeeds:
 
     def of(self, numbers: Sequence[int]) -> NDArray[Any]:
         """The items with these numbers, which may repeat."""
-        items: NDArray[Any] = self.items[np.searchsorted(self.numbers, numbers)]
-        return items
+        return self.items[np.searchsorted(self.numbers, numbers)]
 
 
 def draw_seeds(items: NDArray[Any], count: int, seed: int) -> SearchSeeds:

@@ -157,16 +157,12 @@ def fault_in_text(content: bytes) -> str | None:
     return None
 
 
-def fault_in_outputs(entry: Mapping[str, Any]) -> str | None:
-    """Why the outputs of an entry of the run-cache cannot be used; None if they can.
+def fault_in_output(output: Mapping[str, Any]) -> str | None:
+    """Why an output of an entry of the run-cache cannot be used; None if it can.
 
     Args:
-        entry: as DVC's parser reads it.
+        output: as DVC's parser reads it.
     """
-    return next(filter(None, map(_fault_in_output, entry.get("outs", []))), None)
-
-
-def _fault_in_output(output: Mapping[str, Any]) -> str | None:
     path, digest = output["path"], output.get("md5")
     if not is_result(path):
         return f"it writes {path!r}, but stages write only below {', '.join(RESULTS)}"

@@ -63,8 +63,9 @@ def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
         key: the folder that it lies in. An entry with other outputs than the stage's belongs into
             another.
     """
-    if reason := cache_files.fault_in_outputs(entry):
-        return reason
+    for output in entry.get("outs", []):
+        if reason := cache_files.fault_in_output(output):
+            return reason
     if run_cache_key(entry) == key:
         return None
     paths = ", ".join(repr(out["path"]) for out in entry.get("outs", []))

@@ -183,8 +183,7 @@ class Brightness(Mutator):
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.Mutator`."""
         shifted = images + draws["levels"][:, None, None, None]
-        mutants: Images = np.clip(shifted, 0, 255).astype(np.uint8)
-        return mutants
+        return np.clip(shifted, 0, 255).astype(np.uint8)
 
 
 @MUTATORS.register("pixel_change")

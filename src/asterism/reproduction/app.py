@@ -81,7 +81,9 @@ def reproduce_experiments(
     failed = []
     for place, (experiment, overrides) in enumerate(ready, start=1):
         say(f"experiment {place} of {len(ready)}: {experiment.name} at scale {scale}")
-        beside = [] if count_points(overrides) == 1 else _points_at_once(jobs)
+        beside = []
+        if jobs > 1 and count_points(overrides) > 1:  # so many points at the same time
+            beside = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs}"]
         request = SweepRequest(
             overrides=[*overrides, *beside],
             targets=experiment.settings.targets,
@@ -101,11 +103,6 @@ def reproduce_experiments(
     if failed:
         say(f"failed: {', '.join(failed)}; the same command resumes it")
     return 1 if failed else 0
-
-
-def _points_at_once(jobs: int) -> list[str]:
-    """The overrides of Hydra by which so many points of a sweep run at the same time."""
-    return [] if jobs == 1 else ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs}"]
 
 
 def write_comparison(check: bool, say: Say) -> None:

@@ -88,15 +88,12 @@ class Estimator(Protocol):
 
     def predict(self, x: Floats) -> Floats:
         """Outputs for pixels ``(N, H, W, C)`` in [0, 1]."""
-        ...
 
     def aim(self, victims: AttackSeeds) -> Floats:
         """What a loss compares the outputs with."""
-        ...
 
     def loss_gradient(self, x: Floats, y: Floats) -> Floats:
         """Gradient of the loss of each input, of the inputs' shape."""
-        ...
 
 
 class PixelNetwork(Protocol):
@@ -112,7 +109,6 @@ class PixelNetwork(Protocol):
 
     def outputs(self, pixels: Floats) -> Floats:
         """Outputs ``(N, K)``, logits of a classifier, for pixels ``(N, *shape)`` in [0, 1]."""
-        ...
 
     def gradient(self, pixels: Floats, weigh: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
         """Outputs ``(N, K)``, and the gradient of their weighted sum, of the pixels' shape.
@@ -122,7 +118,6 @@ class PixelNetwork(Protocol):
             weigh: gives the weights ``(N, K)`` of outputs. Where these are the derivatives of a
                 loss, what comes out is the loss's gradient.
         """
-        ...
 
     def loss_gradient(self, pixels: Floats, targets: Floats) -> Floats:
         """Gradient of the cross-entropy of logits and targets ``(N, K)``, of the pixels' shape.
@@ -130,7 +125,6 @@ class PixelNetwork(Protocol):
         It is the library's own, since the sign of a gradient of a confident network depends on the
         last bits.
         """
-        ...
 
 
 class Attack(ABC):

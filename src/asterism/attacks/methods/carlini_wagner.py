@@ -13,7 +13,7 @@ takes 15 s (``docs/measurements/importance.md``).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,7 +181,7 @@ class _Searches:
         """Move the changes against the gradients."""
         self.means += (1 - _DECAY) * (gradients - self.means)
         self.squares += (1 - _SQUARE_DECAY) * (gradients * gradients - self.squares)
-        steps = _column(self.steps.astype(np.float64) + 1, gradients)
+        steps = (self.steps + 1.0).reshape(-1, *[1] * (gradients.ndim - 1))
         size = (learning_rate / (1 - _DECAY**steps)).astype(np.float32)
         spread = np.sqrt(self.squares / (1 - _SQUARE_DECAY**steps).astype(np.float32))
         self.changes -= size * self.means / (spread + np.float32(_EPSILON))
@@ -218,8 +218,3 @@ def _squared(arrays: Floats) -> Floats:
     flat = arrays.reshape(len(arrays), -1)
     lengths: Floats = np.einsum("ij,ij->i", flat, flat)
     return lengths
-
-
-def _column(numbers: NDArray[np.float64], arrays: Floats) -> Any:
-    """A number for each array, shaped to be multiplied with them."""
-    return numbers.reshape(-1, *[1] * (arrays.ndim - 1))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.compression.methods import COMPRESSORS, Compressor, TrainingData
@@ -80,11 +78,6 @@ class FullIntegerQuantisation(LiteRtQuantisation):
 
         images = training.inputs[: options.calibration_images]
         return {
-            "representative_dataset": lambda: _one_by_one(images),
+            "representative_dataset": lambda: ([image[np.newaxis]] for image in images),
             "target_spec": {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]},
         }
-
-
-def _one_by_one(images: NDArray[np.float32]) -> Iterator[list[NDArray[np.float32]]]:
-    for start in range(len(images)):
-        yield [images[start : start + 1]]

@@ -191,7 +191,10 @@ class MagnitudePruning(Compressor):
         model: keras.Model, options: Options, training: TrainingData, target: Path
     ) -> None:
         """See :class:`asterism.compression.methods.Compressor`."""
-        kernels = _kernels(model)
+        import keras
+
+        kinds = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.Dense)
+        kernels = [layer.kernel for layer in model.layers if isinstance(layer, kinds)]
         values = [np.abs(kernel.numpy()) for kernel in kernels]
         if options.scope == "global":
             everything = np.concatenate([value.ravel() for value in values])
@@ -282,13 +285,6 @@ class ConvolutionPruning(Compressor):
         kept = magnitudes > _limit(magnitudes.ravel(), options.sparsity)
         kernel.assign(kernel.numpy() * kept)
         save_keras(model, target)
-
-
-def _kernels(model: keras.Model) -> list[Any]:
-    import keras
-
-    kinds = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.Dense)
-    return [layer.kernel for layer in model.layers if isinstance(layer, kinds)]
 
 
 def _limit(magnitudes: NDArray[np.float32], sparsity: float) -> float:

@@ -241,8 +241,7 @@ def map_array(path: Path) -> NDArray[Any]:
     with reading(f"the array {path}"):
         with open_regular(path) as file:
             _declared_size(file)
-        array: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
-        return array
+        return np.lib.format.open_memmap(path, mode="r")
 
 
 def write_sparse(path: Path, matrix: sparse.csr_array) -> None:

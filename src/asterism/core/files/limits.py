@@ -185,7 +185,8 @@ def _require_honest(entries: list[zipfile.ZipInfo], path: Path) -> None:
         end = entry.header_offset + len(entry.orig_filename) + entry.compress_size
         if entry.compress_type not in _METHODS or entry.flag_bits & 0x1:
             raise UserError(f"{path} holds {entry.filename} neither stored nor deflated")
-        if entry.file_size > _most_held(entry):
+        ratio = _DEFLATE_RATIO if entry.compress_type == zipfile.ZIP_DEFLATED else 1
+        if entry.file_size > ratio * entry.compress_size:
             raise UserError(
                 f"{path} declares {entry.file_size:,} bytes of {entry.filename}, which takes only "
                 f"{entry.compress_size:,} in it: it is damaged"
@@ -193,8 +194,3 @@ def _require_honest(entries: list[zipfile.ZipInfo], path: Path) -> None:
     names = [entry.filename for entry in entries]
     if len(set(names)) < len(names):
         raise UserError(f"{path} holds two files of one name: not opened")
-
-
-def _most_held(entry: zipfile.ZipInfo) -> int:
-    deflated = entry.compress_type == zipfile.ZIP_DEFLATED
-    return entry.compress_size * (_DEFLATE_RATIO if deflated else 1)

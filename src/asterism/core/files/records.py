@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from asterism.core.files.artifacts import read_json, write_json
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, prefix_errors
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -62,10 +62,8 @@ def read_record(kind: type[T], path: Path) -> T:
         UserError: the file is missing or damaged.
     """
     value = read_json(path)
-    try:
+    with prefix_errors(f"{path} is damaged"):
         return record_from(kind, value)
-    except UserError as error:
-        raise UserError(f"{path} is damaged: {error}") from None
 
 
 def write_record(path: Path, record: Any) -> None:

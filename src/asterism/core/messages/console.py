@@ -95,8 +95,7 @@ def read_progress(path: Path) -> Progress | None:
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     """A structured logger: an event and its facts, ``log.info("trained", epochs=30)``."""
-    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
-    return logger
+    return structlog.stdlib.get_logger(name)
 
 
 def progress(
@@ -115,7 +114,7 @@ def progress(
             file=io.StringIO(),  # for the little that is no display
             mininterval=_REPORT_SECONDS,
         )
-    bar: Bar = tqdm(
+    return tqdm(
         items,
         total=total,
         desc=printable(label),
@@ -125,7 +124,6 @@ def progress(
         mininterval=0.2,
         leave=None,  # a bar inside another goes when it is full
     )
-    return bar
 
 
 class _AboveTheBar:

@@ -175,8 +175,7 @@ def _write_facts(text: str, folder: Path) -> None:
 
 
 def _facts(folder: Path) -> list[Any]:
-    facts: list[Any] = list(read_json(folder / _FACTS))
-    return facts
+    return list(read_json(folder / _FACTS))
 
 
 def count_appended_items(folder: Path) -> int:

@@ -37,13 +37,13 @@ def npz(params: DataParams) -> Dataset:
     path = Path(params.path)
     if not path.is_file():
         raise UserError(
-            f"data.path names no file ({path}): set it to your .npz with {_named(_KEYS)}"
+            f"data.path names no file ({path}): set it to your .npz with {', '.join(_KEYS)}"
         )
     arrays = read_arrays(path)
     keys = _OTHER_KEYS if "train_inputs" in arrays else _KEYS
     missing = [key for key in keys if key not in arrays]
     if missing:
-        raise UserError(f"{path} lacks {_named(missing)}; it holds {_named(sorted(arrays))}")
+        raise UserError(f"{path} lacks {', '.join(missing)}; it holds {', '.join(sorted(arrays))}")
     kind, read = ("images", _images) if keys is _KEYS else (_kind(arrays[keys[0]]), _inputs)
     train_images, test_images = (read(arrays[key], path, key) for key in (keys[0], keys[2]))
     if train_images.shape[1:] != test_images.shape[1:] or train_images.dtype != test_images.dtype:
@@ -92,10 +92,6 @@ def _images(array: NDArray[Any], path: Path, key: str) -> NDArray[np.uint8]:
             f"and at least one image, not {array.shape}"
         )
     return array
-
-
-def _named(keys: tuple[str, ...] | list[str]) -> str:
-    return ", ".join(keys)
 
 
 log = get_logger(__name__)

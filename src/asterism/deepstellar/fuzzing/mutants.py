@@ -44,11 +44,9 @@ class SeedMutator(Protocol):
 
     def draw(self, rng: Randomness, shape: Any, /) -> Draws:
         """Draw all random numbers for mutating a batch of this shape."""
-        ...
 
     def apply(self, inputs: Inputs, draws: Draws, /) -> Inputs:
         """Mutants of the inputs, which stay unchanged."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,7 @@ def _of_tokens(seeds: Inputs, ranges: Ranges) -> Mutation:
     def close(mutants: Inputs, references: Inputs, share: float, _: float) -> NDArray[np.bool_]:
         lengths = alphabet.lengths(references)
         edits = edit_distances(mutants, references, alphabet.lengths(mutants), lengths)
-        near: NDArray[np.bool_] = edits <= share * lengths
-        return near
+        return edits <= share * lengths
 
     return Mutation(made, close)
 

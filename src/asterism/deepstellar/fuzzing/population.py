@@ -67,8 +67,7 @@ class SeedQueue:
 
     def labels(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
         """The labels of some entries."""
-        labels: NDArray[np.int64] = self.rows["label"][entries]
-        return labels
+        return self.rows["label"][entries]
 
     def offspring(
         self, parents: NDArray[np.int64], mutators: NDArray[np.int16], found: int

@@ -49,8 +49,7 @@ class AgreementFigure:
 def find_lost_answers(f: Outputs, g: Outputs) -> NDArray[np.bool_]:
     """Rows in which g is NaN or infinite in a place where f is finite, bool ``(N,)``."""
     places: NDArray[np.bool_] = ~np.isfinite(g) & np.isfinite(f)
-    rows: NDArray[np.bool_] = np.asarray(places.any(axis=1))
-    return rows
+    return np.asarray(places.any(axis=1))
 
 
 def find_unanswered_inputs(f: Outputs) -> NDArray[np.bool_]:
@@ -89,7 +88,6 @@ class ProbabilisticComparison(Protocol):
 
     def answers(self, outputs: Outputs) -> NDArray[np.int64]:
         """What outputs answer, int64 ``(N, A)``; a label is one answer."""
-        ...
 
     def sureness(
         self, f: Outputs, g: Outputs, expected: NDArray[np.int64]
@@ -106,7 +104,6 @@ class ProbabilisticComparison(Protocol):
         Returns:
             Two probabilities for each input, each float32 ``(N,)``.
         """
-        ...
 
 
 class Comparison(ABC):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -94,7 +93,7 @@ class SequenceComparison(Comparison):
         rates = np.zeros(len(f))
         for row in np.flatnonzero((labels[0] != labels[1]).any(axis=1)).tolist():
             right, found = (self.transcript(frames[row]) for frames in labels)
-            rates[row] = edit_distance(right, found) / max(1, len(right))
+            rates[row] = Levenshtein.distance(right, found) / max(1, len(right))
         return rates
 
     def transcript(self, labels: NDArray[np.int64]) -> list[str]:
@@ -131,8 +130,3 @@ class SequenceComparison(Comparison):
         """Probabilities of symbols, float32 ``(N, T, C)``; of logits the softmax."""
         scores = self.unfolded(outputs)
         return softmax(scores) if self.options.scores == "logits" else scores
-
-
-def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Edit distance (Levenshtein, 1966)."""
-    return int(Levenshtein.distance(first, second))

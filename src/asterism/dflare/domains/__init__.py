@@ -165,10 +165,7 @@ class Domain(ABC):
     ) -> NDArray[np.bool_]:
         """Whether each item lies within a bound around its reference, bool ``(n,)``."""
         found = self.distance(items, references, measure)
-        inside: NDArray[np.bool_] = (
-            found >= limit if self.measures[measure].larger_is_closer else found <= limit
-        )
-        return inside
+        return found >= limit if self.measures[measure].larger_is_closer else found <= limit
 
 
 @dataclass(frozen=True)

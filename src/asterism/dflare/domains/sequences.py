@@ -72,8 +72,7 @@ class SequenceDomain(Domain):
         """See :meth:`Domain.within`; edits beyond the limit are not counted."""
         if measure != "edits":
             return super().within(items, references, measure, limit)
-        inside: NDArray[np.bool_] = self._edits(items, references, max(0, int(limit))) <= limit
-        return inside
+        return self._edits(items, references, max(0, int(limit))) <= limit
 
     def changes(self, item: Items, reference: Items) -> Rows:
         """Numbers of the steps of the edit script that leads from the reference to the item."""

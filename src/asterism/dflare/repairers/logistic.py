@@ -55,7 +55,8 @@ class LogisticRepairer(ScikitLearnRepairer):
 
     def features(self, probabilities: Probabilities) -> NDArray[np.float64]:
         """Logarithms and margins, of mean 0 and deviation 1 on what it has learnt from."""
-        return self._standard(self._features(probabilities))
+        standard: NDArray[np.float64] = (self._features(probabilities) - self._mean) / self._scale
+        return standard
 
     def own_scores(self, graph: GraphBuilder, probabilities: str) -> str:
         """See :meth:`ScikitLearnRepairer.own_scores`."""
@@ -72,10 +73,6 @@ class LogisticRepairer(ScikitLearnRepairer):
     @property
     def _k(self) -> int:
         return min(int(self.options.top_k), self.classes)
-
-    def _standard(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        standard: NDArray[np.float64] = (features - self._mean) / self._scale
-        return standard
 
     def _features(self, probabilities: Probabilities) -> NDArray[np.float64]:
         top = -np.sort(-probabilities, axis=1)[:, : self._k]

@@ -151,10 +151,8 @@ class GenerationCampaign:
     def choose_broadest(self, count: int | None) -> list[int]:
         """Numbers of so many models that cover much for their cost, best first; None: all."""
         graphs = [mutant.graph for mutant in self.mutants]
-        covered, costs = (
-            [covered_elements(g).all for g in graphs],
-            [estimate_cost(g) for g in graphs],
-        )
+        covered = [covered_elements(g).all for g in graphs]
+        costs = [estimate_cost(g) for g in graphs]
         return choose_broadest(covered, costs, len(graphs) if count is None else count)
 
     def _record(self) -> None:

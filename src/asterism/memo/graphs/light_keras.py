@@ -55,8 +55,7 @@ def leave_out(*names: str) -> None:
         ) -> ModuleSpec | None:
             if fullname.partition(".")[0] in hidden:
                 return None
-            found: ModuleSpec | None = finder.find_spec(fullname, path, target)
-            return found
+            return finder.find_spec(fullname, path, target)
 
     sys.meta_path[at] = Without
 

@@ -212,11 +212,8 @@ def choose_kind(
     unseen = [k for k in kinds if k not in context.coverage.types]
     if unseen:
         return context.pick(unseen)
-    rank, covered, whole = (
-        graph.tensors[after].rank,
-        context.coverage.pairs,
-        declared_coverage().pairs,
-    )
+    rank = graph.tensors[after].rank
+    covered, whole = context.coverage.pairs, declared_coverage().pairs
     before, behind = graph.nodes[after].type, "" if reader is None else graph.nodes[reader].type
     best: list[str] = []
     most = -1.0

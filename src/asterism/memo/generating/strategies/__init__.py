@@ -68,15 +68,12 @@ class ExtraReward(Protocol):
 
     def __call__(self, graph: Graph) -> int:
         """What a model adds."""
-        ...
 
     def learnt(self) -> Any:
         """The reward's state, as a JSON value that :meth:`restore` reads."""
-        ...
 
     def restore(self, learnt: Any) -> None:
         """Restore a state that :meth:`learnt` gave."""
-        ...
 
 
 STRATEGIES: Registry[type[Strategy]] = Registry(

@@ -119,24 +119,14 @@ declare(
     from_keras=_einsum_read,
     in_paper=False,
 )
-
-
-def _embedded(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    return (*inputs[0].shape, config["output_dim"])
-
-
-def _embedding_initializers() -> tuple[str, ...]:
-    return ("uniform", *kernel_initializers())
-
-
 declare(
     "Embedding",
     frozenset({2, 3, 4}),
-    _embedded,
+    lambda config, inputs: (*inputs[0].shape, config["output_dim"]),
     (
         Number("input_dim", 20, INTEGER_BOUND, 59),
         Number("output_dim", 4, 1, 10),
-        Choice("embeddings_initializer", "uniform", _embedding_initializers),
+        Choice("embeddings_initializer", "uniform", lambda: ("uniform", *kernel_initializers())),
         *kernel("embeddings")[1:],
     ),
     out_ranks=lambda rank: frozenset({rank + 1}),

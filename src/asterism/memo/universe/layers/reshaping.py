@@ -31,10 +31,6 @@ from asterism.memo.universe.shapes import (
 from asterism.memo.universe.tensors import Config, Tensor, require_valid
 
 
-def _any_rank_up(rank: int) -> frozenset[int]:
-    return frozenset(range(2, MAX_RANK + 1))
-
-
 def _flattened(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     return (inputs[0].size,)
 
@@ -71,14 +67,6 @@ def _permutation_kind(dims: Any) -> str:
     return "reversal" if list(dims) == sorted(dims, reverse=True) else "other"
 
 
-def _draw_dims(rng: np.random.Generator, inputs: Sequence[Tensor]) -> list[int]:
-    return [int(d) + 1 for d in rng.permutation(inputs[0].rank - 1)]
-
-
-def _repeated(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    return (config["n"], inputs[0].shape[0])
-
-
 declare(
     "Flatten",
     ANY_RANK,
@@ -101,7 +89,7 @@ declare(
             partial(are_whole, low=-1),
         ),
     ),
-    out_ranks=_any_rank_up,
+    out_ranks=lambda rank: frozenset(range(2, MAX_RANK + 1)),
 )
 declare(
     "Permute",
@@ -113,7 +101,7 @@ declare(
             None,
             ("identity", "reversal", "other"),
             _permutation_kind,
-            _draw_dims,
+            lambda rng, inputs: [int(d) + 1 for d in rng.permutation(inputs[0].rank - 1)],
             partial(are_whole, low=1),
         ),
     ),
@@ -121,7 +109,7 @@ declare(
 declare(
     "RepeatVector",
     frozenset({2}),
-    _repeated,
+    lambda config, inputs: (config["n"], inputs[0].shape[0]),
     (Number("n", 3, 1, 10),),
     out_ranks=lambda rank: frozenset({3}),
 )

@@ -33,9 +33,9 @@ def _is_seen(letter: str) -> bool:
     return category[0] in "LMNPS" or category == "Zs"
 
 
-def pluralise(count: int, noun: str) -> str:
-    """``1 input`` and ``2 inputs``, of a noun whose plural ends in an s."""
-    return f"{count:,} {noun if count == 1 else noun + 's'}"
+def pluralise(count: int, noun: str, plural: str = "") -> str:
+    """``1 query`` and ``2 queries``; the plural is the noun with an s where none is given."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def list_first(names: Sequence[str], most: int = 3) -> str:

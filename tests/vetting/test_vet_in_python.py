@@ -200,9 +200,11 @@ def test_models_of_keras_are_models_too():
     assert found.parameters.comparison.kind == "top_label"
 
 
-@pytest.mark.parametrize(
-    "name", ["api.judging", "api.libraries", "api.states", "api.vetting", "pytest"]
-)
+#: It starts every installed library.
+_LIBRARIES = pytest.param("api.libraries", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", ["api.judging", _LIBRARIES, "api.states", "api.vetting", "pytest"])
 def test_examples_in_docstrings_hold(name):
     structlog.reset_defaults()  # as in a fresh interpreter: other tests capture lines
     try:

@@ -78,13 +78,14 @@ def lanes() -> list[Lane]:
             "importance",
             keras,
             "images",
-            "ONNX and LiteRT files: activations are recorded by layers",
+            "LiteRT files; of ONNX files, `judge_tests` in Python measures all but IDC",
             {
                 "layouts": "`(N, H, W, C)`",
                 "outputs": "classes, or an angle ([driving](docs/importance.md#driving-data))",
                 "also": "in Python, "
                 "[`judge_tests`](docs/importance.md#models-of-keras-and-pytorch) takes models of "
-                "PyTorch, and tables, sequences and tokens for both frameworks",
+                "PyTorch, and tables, sequences and tokens for both frameworks; and ONNX files, "
+                "which it judges by the criteria that need activations alone",
             },
         ),
         Lane(

@@ -134,7 +134,8 @@ def test_the_overrides_that_are_told_compose(model, lanes, file):
         (signature(SEQUENCE), PAIR, "it takes no images: x takes real numbers of 2 axes; vet it"),
         (signature((None, 3, None, None)), COVERAGE, "its images have a free size"),
         (signature(IMAGE, output=(None, 4, 10)), PAIR, "its first output is no row of scores; vet"),
-        (signature(IMAGE, format="onnx"), COVERAGE, "activations are recorded by the layers"),
+        (signature(IMAGE, format="tflite"), COVERAGE, "activations are recorded by the layers"),
+        (signature(IMAGE, format="onnx"), COVERAGE, "the stages read Keras files; asterism.judge"),
         (
             signature(SEQUENCE, format="tflite"),
             FUZZ,

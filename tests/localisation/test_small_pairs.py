@@ -24,7 +24,7 @@ from asterism.localisation import repair
 from asterism.localisation.hybrids import hybrid_model, serialise_checked
 from asterism.localisation.localising import EvaluationBudget, _moved_by
 from asterism.localisation.quantised_nodes import match_nodes
-from asterism.localisation.reading import open_graphs, pair_graphs, with_outputs
+from asterism.localisation.reading import open_graphs, pair_graphs
 from asterism.localisation.repair import RepairCurve, RepairedFile, measure_latency
 from asterism.localisation.running import Session, batches
 from asterism.localisation.tensor_errors import (
@@ -34,7 +34,7 @@ from asterism.localisation.tensor_errors import (
     measure_tensor_errors,
 )
 from asterism.localisation.trials import Trial, TrialRunner
-from asterism.models.onnx_graphs import own_opset
+from asterism.models.onnx_graphs import own_opset, with_outputs
 from onnx_texts import onnx_model
 
 

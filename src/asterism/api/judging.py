@@ -1,4 +1,4 @@
-"""Judging tests from Python: what a test set exercises of a model of Keras or PyTorch."""
+"""Judging tests from Python: what a test set exercises of a model of Keras, PyTorch or ONNX."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from asterism.core.messages.console import log_to_stderr
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection, Seed, validate
 from asterism.core.parameters.registry import unknown
+from asterism.core.settings import machine
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.criteria.families import CriteriaParams
 from asterism.data.given import ArrayInputs
@@ -30,6 +31,7 @@ from asterism.deepimportance.measurement import AdequacyMeasurement, measure_aug
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.formats import note_device
 from asterism.models.images_and_scores import PreprocessingParams
+from asterism.models.signatures.reading import whole_file
 from asterism.project import packaged_conf
 
 if TYPE_CHECKING:
@@ -52,7 +54,8 @@ class JudgedTests(LaneResult):
     Attributes:
         layer: whose neurons count.
         values: each criterion's value, by its name: importance-driven coverage with ``m`` neurons
-            is ``idc_m``. Where relevance cannot pass an operation, there is none of these.
+            is ``idc_m``. Where relevance cannot pass an operation, and in ONNX files, there is none
+            of these.
         combinations: of the important neurons' clusters, by the coverage's name.
         subset: positions among the tests of a smallest subset with the same coverage, by its name.
         added: inputs that were added to the tests, by the attack's name, each with its distance and
@@ -113,11 +116,12 @@ def judge_tests(
     """Judge a test set by the neurons that matter most to a model's decisions.
 
     It is importance-driven coverage (Gerasimou et al., ICSE 2020), with the other criteria beside.
-    Where relevance cannot pass an operation behind the layer, the other criteria judge alone.
+    Where relevance cannot pass an operation behind the layer, and in ONNX files, the other criteria
+    judge alone.
 
     Args:
         model: a classifier or regressor: a module or an exported program of PyTorch, a model of
-            Keras, or the file of either (``.keras``, ``.h5``, ``.pt2``).
+            Keras, or the file of either (``.keras``, ``.h5``, ``.pt2``); or a file of ONNX.
         train: training inputs ``(N, …)`` as the model takes them, such as tables ``(N, F)``,
             sequences ``(N, T, F)`` and tokens ``(N, T)``, or pictures, uint8 ``(N, H, W, C)``; or a
             data set of such and labels, a file or a folder.
@@ -127,9 +131,10 @@ def judge_tests(
             shows the relevance of pixels.
         layer: the subject layer; None for the last hidden one. A layer of Keras by its name. In
             PyTorch, a module by its fully qualified name, or an activation that is a function by
-            its name in the exported graph.
+            its name in the exported graph. In ONNX, a node by its name or that of its output.
         preprocessing: a name of ``conf/preprocessing``, which pictures go through.
-        attacks: names such as ``fgsm``, for pictures. A share of the tests
+        attacks: names such as ``fgsm``, for pictures; only ``noise`` for ONNX files, which have no
+            gradients. A share of the tests
             (``attack.base_share``) is then the test set that is judged; inputs that the attacks
             make of it are added, and compared with as many of the other tests.
         overrides: of parameters, ``"importance.neurons=[6]"``.
@@ -225,6 +230,11 @@ def _judged(
         from asterism.models.foreign.torch_archive import rewrite_program
 
         model = rewrite_program(path).module(require_device())
+    elif path is not None and path.suffix == ".onnx":
+        from asterism.deepimportance.judged_onnx import JudgedOnnx
+
+        with whole_file(path) as whole:
+            return JudgedOnnx(whole, items, preprocessing), note_device(machine.device())
     elif path is not None:
         from asterism.models.keras_models.reading import load_keras
 

@@ -86,8 +86,10 @@ def _pair(path: Path, signature: Signature) -> tuple[bool, str]:
 
 
 def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
-    if signature.format == "torch":
-        return False, "the stages read Keras files; asterism.judge_tests in Python takes .pt2 too"
+    if signature.format in ("torch", "onnx"):
+        suffix = {"torch": ".pt2", "onnx": ".onnx"}[signature.format]
+        told = f"the stages read Keras files; asterism.judge_tests in Python takes {suffix} too"
+        return False, told
     if signature.format not in FORMATS_OF[IMPORTANCE]:
         return False, "activations are recorded by the layers of a Keras file (.keras, .h5)"
     reason = _no_image_classifier(signature)

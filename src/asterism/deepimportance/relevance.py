@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from asterism.core.messages.errors import UserError
 from asterism.deepimportance.composites import Composite
 from asterism.deepimportance.network import (
@@ -18,16 +20,17 @@ from asterism.deepimportance.tensor_ops import Tensor, find_tensor_ops
 
 
 class NoRelevanceError(UserError):
-    """Relevance cannot pass an operation; what needs activations alone can still be measured.
+    """Relevance has no way to a layer; what needs activations alone can still be measured.
 
-    Attributes:
-        reason: which operation, and where it stands.
+    Args:
+        reason: why, such as which operation it cannot pass, and where that stands.
+        supported: what it can pass in its place, for the message.
     """
 
-    def __init__(self, operation: OpaqueOperation, behind: str) -> None:
-        self.reason = f"relevance cannot pass {operation.told} behind {behind}"
-        listed = ", ".join(operation.supported)
-        super().__init__(self.reason + f" (supported: {listed})" * bool(listed))
+    def __init__(self, reason: str, supported: Sequence[str] = ()) -> None:
+        self.reason = reason
+        listed = ", ".join(supported)
+        super().__init__(reason + f" (supported: {listed})" * bool(listed))
 
 
 def find_node_of_layer(network: Network, layer: str) -> int:
@@ -63,7 +66,8 @@ def require_path(network: Network, place: int, told: str) -> None:
     for index in sorted(find_relevance_carriers(network) & network.leading_from(place) - {place}):
         operation = network.nodes[index].operation
         if isinstance(operation, OpaqueOperation):
-            raise NoRelevanceError(operation, told)
+            reason = f"relevance cannot pass {operation.told} behind {told}"
+            raise NoRelevanceError(reason, operation.supported)
 
 
 def find_relevance_carriers(network: Network) -> set[int]:

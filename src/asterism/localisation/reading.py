@@ -13,7 +13,7 @@ from asterism.localisation.graph import OnnxGraph
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.models.onnx_graphs import own_opset
+from asterism.models.onnx_graphs import own_opset, with_outputs
 
 #: ONNX's own operators of the first set in which a scale may hold for each channel, and the format
 #: version of its files.
@@ -143,13 +143,3 @@ def _types(graph: OnnxGraph, name: str) -> dict[str, str]:
     wanted = sorted(graph.varying & set(graph.maker))
     session = Session(with_outputs(graph.model, wanted), name, optimised=False)
     return {**session.input_types, **session.output_types}
-
-
-def with_outputs(model: Any, tensors: list[str]) -> Any:
-    """A copy of a model that also gives these tensors."""
-    copy = deepcopy(model)
-    known = {output.name for output in copy.graph.output}
-    for tensor in tensors:
-        if tensor not in known:
-            copy.graph.output.add(name=tensor)
-    return copy

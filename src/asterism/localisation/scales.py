@@ -15,8 +15,8 @@ import numpy as np
 
 from asterism.localisation.matching import tensors_by_counterpart
 from asterism.localisation.quantised_nodes import MatchedPair
-from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FLOATS, Array, Run, Session, number_of_calls
+from asterism.models.onnx_graphs import with_outputs
 
 #: Shares of the measured range that are tried.
 SHARES = np.concatenate([np.linspace(1, 0.9, 6), np.linspace(0.85, 0.3, 12)])

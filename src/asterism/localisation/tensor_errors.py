@@ -11,7 +11,6 @@ from onnx import helper
 
 from asterism.localisation.hybrids import original_with_bodies
 from asterism.localisation.quantised_nodes import MatchedPair
-from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import (
     FLOATS,
     Array,
@@ -20,6 +19,7 @@ from asterism.localisation.running import (
     first_call,
     number_of_calls,
 )
+from asterism.models.onnx_graphs import with_outputs
 
 #: Values after which no further run is compared, and those of which memory holds a few copies.
 _VALUES, _ROOM = 100_000_000, 40_000_000

@@ -6,7 +6,7 @@ Workers of the libraries import this module, so it imports onnx only where it is
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from graphlib import CycleError, TopologicalSorter
@@ -80,6 +80,16 @@ def sort_nodes(graph: Any) -> None:
         copies = [type(nodes[at]).FromString(nodes[at].SerializeToString()) for at in order]
         del graph.node[:]
         graph.node.extend(copies)
+
+
+def with_outputs(model: Any, tensors: Iterable[str]) -> Any:
+    """A copy of a model that also gives these tensors."""
+    copy = deepcopy(model)
+    known = {output.name for output in copy.graph.output}
+    for tensor in tensors:
+        if tensor not in known:
+            copy.graph.output.add(name=tensor)
+    return copy
 
 
 #: Types of floats, the narrower ones first.

@@ -20,10 +20,9 @@ from onnx import ModelProto, TensorProto, helper
 from asterism.core.messages.errors import UserError, reading
 from asterism.localisation.graph import OnnxGraph, rename_tensors
 from asterism.localisation.qoperators import without_constant_nodes
-from asterism.localisation.reading import with_outputs
 from asterism.localisation.running import FilledRun, Run, Session, first_call
 from asterism.models.foreign.onnx_files import read_onnx
-from asterism.models.onnx_graphs import in_float32, sort_nodes, subgraphs
+from asterism.models.onnx_graphs import in_float32, sort_nodes, subgraphs, with_outputs
 from asterism.vetting.runtime_types import RetypedNode, find_retyped_nodes
 
 Array = NDArray[Any]

@@ -114,7 +114,7 @@ def answer_without_idc(why: str, criteria: tuple[KeyFigure, ...]) -> FrontPageAn
     """The same question, where relevance does not say which neurons matter.
 
     Args:
-        why: the operation that relevance cannot pass.
+        why: why relevance has no way, such as the operation that it cannot pass.
         criteria: those that need activations alone, of the test set.
     """
     return FrontPageAnswer(
@@ -124,7 +124,12 @@ def answer_without_idc(why: str, criteria: tuple[KeyFigure, ...]) -> FrontPageAn
         "criteria, which need activations alone, are measured.",
         figures=criteria,
         certainty="The criteria are exact for these inputs and this network.",
-        steps=(Step("For IDC, name a layer behind this operation, if any: importance.layer."),),
+        steps=(
+            Step(
+                "For IDC, name a layer behind such an operation, if any (importance.layer); of an "
+                "ONNX file, give the model of Keras or PyTorch that it was exported from."
+            ),
+        ),
     )
 
 

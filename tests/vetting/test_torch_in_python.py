@@ -196,6 +196,7 @@ def test_modules_of_several_inputs_are_vetted_and_repaired(tmp_path):
         ({"a": np.zeros((5, 2)), "b": np.zeros((5, 2), int)}, "arrays of real numbers"),
         ({}, "arrays of real numbers"),
         ({"a": np.zeros((5, 2)), "b": np.zeros(5)}, "no module or program of PyTorch"),
+        ((np.zeros((5, 2)), np.zeros(5)), "several shapes"),
     ],
 )
 def test_several_inputs_that_do_not_fit_are_one_line(inputs, said):

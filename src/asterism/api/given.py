@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -277,11 +277,31 @@ def _collected(inputs: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
     if hasattr(inputs, "__getitem__") and hasattr(inputs, "__len__") and not plain:
         return _joined((inputs[number] for number in range(len(inputs))), np.stack)
     if isinstance(inputs, Sequence):
-        return np.stack([as_array(item) for item in inputs]), None
+        return _together([as_array(item) for item in inputs], np.stack), None
     return as_array(inputs), None
 
 
-def _joined(parts: Any, join: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _together(
+    arrays: Sequence[NDArray[Any]], join: Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
+) -> NDArray[Any]:
+    """All of these arrays in one.
+
+    Raises:
+        UserError: their shapes differ.
+    """
+    try:
+        return join(arrays)
+    except ValueError:
+        shapes = dict.fromkeys(str(array.shape) for array in arrays)
+        raise UserError(
+            f"the inputs have several shapes, {' and '.join(list(shapes)[:2])}: give inputs of one "
+            "shape; labels are an argument of their own"
+        ) from None
+
+
+def _joined(
+    parts: Any, join: Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Inputs and labels of all parts, which are batches or single items."""
     items, labels, taken = [], [], 0
     for part in progress(parts, label="reading inputs"):
@@ -293,7 +313,8 @@ def _joined(parts: Any, join: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
             labels.append(as_array(label))
     if not items:
         raise UserError("there are no inputs")
-    return join(items), join(labels) if len(labels) == len(items) else None
+    whole = len(labels) == len(items)
+    return _together(items, join), _together(labels, join) if whole else None
 
 
 def _parted(part: Any) -> tuple[Any, Any]:

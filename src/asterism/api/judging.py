@@ -134,9 +134,9 @@ def judge_tests(
             its name in the exported graph. In ONNX, a node by its name or that of its output.
         preprocessing: a name of ``conf/preprocessing``, which pictures go through.
         attacks: names such as ``fgsm``, for pictures; only ``noise`` for ONNX files, which have no
-            gradients. A share of the tests
-            (``attack.base_share``) is then the test set that is judged; inputs that the attacks
-            make of it are added, and compared with as many of the other tests.
+            gradients. A share of the tests (``attack.base_share``) is then the test set that is
+            judged; inputs that the attacks make of it are added, and compared with as many of the
+            other tests.
         overrides: of parameters, ``"importance.neurons=[6]"``.
 
     Raises:

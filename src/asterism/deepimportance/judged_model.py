@@ -23,6 +23,29 @@ Explainer = Callable[[NDArray[np.generic]], tuple[Floats, Floats]]
 PixelExplainer = Callable[[NDArray[np.uint8], NDArray[np.int64]], Floats]
 
 
+#: Rows of a batch that goes through a whole network at once, where the model takes any number.
+_ROWS = 128
+
+
+def over_batches(
+    function: Callable[[NDArray[np.int64]], Sequence[Floats]], items: int, fixed: int | None
+) -> list[Floats]:
+    """What a function of a batch gives, of all items.
+
+    Args:
+        function: from the numbers of a batch's items, arrays with a row for each.
+        items: how many there are.
+        fixed: rows that each batch must have, where the last item fills up the last batch; None
+            for any number.
+    """
+    size, parts = fixed or _ROWS, []
+    for start in range(0, items, size):
+        rows = np.arange(start, start + size if fixed else min(start + size, items))
+        values = function(rows.clip(max=items - 1))
+        parts.append([value[: items - start] for value in values])
+    return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+
 def are_pictures(items: NDArray[np.generic]) -> bool:
     """Whether inputs are pictures, uint8 ``(N, H, W, C)``; a model takes all others as they are."""
     return items.dtype == np.uint8 and items.ndim == 4

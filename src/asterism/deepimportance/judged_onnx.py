@@ -13,7 +13,13 @@ from asterism.attacks.methods import PixelNetwork
 from asterism.core.messages.errors import UserError, attempting
 from asterism.core.settings import machine
 from asterism.deepimportance.composites import Composite
-from asterism.deepimportance.judged_model import Floats, JudgedModel, Recorder, are_pictures
+from asterism.deepimportance.judged_model import (
+    Floats,
+    JudgedModel,
+    Recorder,
+    are_pictures,
+    over_batches,
+)
 from asterism.deepimportance.onnx_layers import OnnxLayers
 from asterism.deepimportance.relevance import NoRelevanceError
 from asterism.models.foreign.onnx_files import read_renamed_onnx
@@ -22,8 +28,6 @@ from asterism.models.images_and_scores import PreprocessingParams, model_input
 from asterism.models.onnx_graphs import with_outputs
 from asterism.models.signatures.onnx import signature_of
 
-#: Rows of a batch that goes through the whole network at once.
-_ROWS = 128
 #: Types of real numbers, as ONNX Runtime writes them.
 _FLOATS = ("tensor(float)", "tensor(float16)", "tensor(double)")
 
@@ -113,14 +117,12 @@ class JudgedOnnx(JudgedModel):
         run = self._runner([*tensors, self._scores])
 
         def recorded(items: Array) -> tuple[list[Floats], Floats]:
-            parts, most = [], self._fixed or _ROWS
-            for start in range(0, len(items), most):
-                rows = items[start : start + most]
-                values = run(rows)
-                found = [_over_places(values[t], self._graph.axes[t]) for t in tensors]
-                found.append(values[self._scores].astype(np.float32))
-                parts.append([part[: len(rows)] for part in found])
-            *hidden, output = (np.concatenate(values) for values in zip(*parts, strict=True))
+            def of_batch(rows: NDArray[np.int64]) -> list[Floats]:
+                values = run(items[rows])
+                hidden = [_over_places(values[t], self._graph.axes[t]) for t in tensors]
+                return [*hidden, values[self._scores].astype(np.float32)]
+
+            *hidden, output = over_batches(of_batch, len(items), self._fixed)
             return hidden, output
 
         return recorded
@@ -157,16 +159,15 @@ class JudgedOnnx(JudgedModel):
         return np.ascontiguousarray(items, self._spec.dtype)
 
     def _runner(self, tensors: Sequence[str]) -> Callable[[Array], dict[str, Array]]:
-        """A function that gives the floating ones of some tensors; a fixed batch is filled up."""
+        """A function that gives the floating ones of some tensors, of a batch."""
         content = with_outputs(self._model, tensors).SerializeToString()
         session = open_session(content, str(self._path), machine.device())
         kinds = {value.name: value.type for value in session.get_outputs()}
         floats = [name for name in tensors if kinds[name] in _FLOATS]
 
         def run(items: Array) -> dict[str, Array]:
-            rows = np.arange(self._fixed or len(items)).clip(max=len(items) - 1)
             with attempting(f"run {self._path}"):
-                given = {self._input: self._given(items[rows])}
+                given = {self._input: self._given(items)}
                 values = session.run(floats, given) if floats else []  # none are all to it
             return dict(zip(floats, values, strict=True))
 

@@ -22,6 +22,7 @@ from asterism.deepimportance.judged_model import (
     PixelExplainer,
     Recorder,
     are_pictures,
+    over_batches,
 )
 from asterism.deepimportance.network import LinearOperation
 from asterism.deepimportance.relevance import (
@@ -39,9 +40,6 @@ from asterism.deepimportance.torch_layers import (
 from asterism.models.formats import as_array
 from asterism.models.images_and_scores import PreprocessingParams, model_input
 from asterism.models.torch_modules import evaluation_mode
-
-#: Rows of a batch that goes through the whole network at once.
-_ROWS = 128
 
 
 class JudgedTorch(JudgedModel):
@@ -74,7 +72,7 @@ class JudgedTorch(JudgedModel):
         module = self._exported(model, example)
         (placeholder,) = (node for node in module.graph.nodes if node.op == "placeholder")
         size = placeholder.meta["val"].shape[0]
-        self._rows, self._fixed = (size, True) if isinstance(size, int) else (_ROWS, False)
+        self._fixed = size if isinstance(size, int) else None
         low, high = self._ends(example)
         self._network, self._calls = build_graph_network(module, low, high)
         self.layers = list(self._calls)
@@ -188,17 +186,15 @@ class JudgedTorch(JudgedModel):
         items: NDArray[Any],
         labels: NDArray[np.int64] | None = None,
     ) -> list[Floats]:
-        """What a function of a batch gives, of all items: a fixed number of rows is filled up."""
-        parts = []
-        for start in range(0, len(items), self._rows):
-            rows = np.arange(start, min(start + self._rows, len(items)))
-            missing = self._rows - len(rows) if self._fixed else 0
-            filled = np.pad(rows, (0, missing), mode="edge")
-            labels_of_batch = [] if labels is None else [torch.from_numpy(labels[filled])]
+        """What a function of a batch gives, of all items."""
+
+        def of_batch(rows: NDArray[np.int64]) -> list[Floats]:
+            labels_of_batch = [] if labels is None else [torch.from_numpy(labels[rows])]
             with torch.no_grad():
-                values = function(self._given(items[filled]), *labels_of_batch)
-            parts.append([as_array(value[: len(rows)]) for value in values])
-        return [np.concatenate(values) for values in zip(*parts, strict=True)]
+                values = function(self._given(items[rows]), *labels_of_batch)
+            return [as_array(value) for value in values]
+
+        return over_batches(of_batch, len(items), self._fixed)
 
     def _exported(self, model: Any, example: NDArray[Any]) -> fx.GraphModule:
         """The graph of a model, whose first axis is free where that is possible."""
